@@ -1,0 +1,30 @@
+import { startReceiver } from './app.ts';
+
+const { PORT, HOST, WEBHOOK_SECRET, INBOX_FILE } = process.env;
+
+const print = (line: string): void => void process.stdout.write(`${line}\n`);
+
+const secrets = (WEBHOOK_SECRET ?? '')
+  .split(',')
+  .map((secret) => secret.trim())
+  .filter(Boolean);
+if (secrets.length === 0) {
+  process.stderr.write(
+    'Set WEBHOOK_SECRET to the secret of your endpoint (whsec_…; two, separated by a comma, during a rotation).\n',
+  );
+  process.exit(1);
+}
+
+const receiver = await startReceiver({
+  host: HOST || '127.0.0.1',
+  port: Number(PORT || 8070),
+  secrets,
+  inboxFile: INBOX_FILE || './inbox.ndjson',
+  onEvent: (message) => print(`working on ${message.id}: ${message.body}`), // your work goes here
+  log: print,
+});
+print(`receiving webhooks on port ${receiver.port}`);
+
+for (const signal of ['SIGTERM', 'SIGINT']) {
+  process.once(signal, () => void receiver.close());
+}

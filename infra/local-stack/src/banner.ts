@@ -1,0 +1,51 @@
+import { createHmac, randomUUID } from 'node:crypto';
+import { DEMO_WEBHOOK_SECRET, type StackSettings, portsOf, reachable } from './settings.ts';
+
+/** What a person sees when the stack is ready: where everything is, and commands that work as printed. */
+export function renderBanner(settings: StackSettings): string {
+  const ports = portsOf(settings);
+  const url = (port: number): string => `http://${reachable(settings.host)}:${port}`;
+  const offset = settings.portOffset === 0 ? '' : `PORT_OFFSET=${settings.portOffset} `;
+  return `
+Breakwater is ready. Ctrl-C stops everything; the data stays in ${settings.dataDir}.
+
+  webhooks and events   ${url(ports.ingest)}    POST /webhooks/demo-payments, POST /v1/events
+  console, admin API    ${url(ports.console)}    /  and  /api/v1
+  ERP simulator         ${url(ports.simulator)}    /api/stats, /api/receipts
+  Redis                 redis://127.0.0.1:${ports.redis}
+  /livez /readyz /metrics of
+    ingest ${url(ports.ingestOps)}    dispatcher ${url(ports.dispatcherOps)}
+    erp-consumer ${url(ports.erpConsumerOps)}    console ${url(ports.consoleOps)}
+
+Send an event. Send it twice: the second answer says "deduped":true, and the ERP gets one receipt.
+
+${signedCurl(`${url(ports.ingest)}/webhooks/demo-payments`, settings.webhookSecret)}
+
+The same with an id and a signature of your own:
+
+${opensslCurl(`${url(ports.ingest)}/webhooks/demo-payments`)}
+
+See what the ERP got:  curl ${url(ports.simulator)}/api/stats
+Replay the storm:      ${offset}npm run storm
+`;
+}
+
+const sample = (eventId: string): string =>
+  `{"event_id":"${eventId}","type":"order.paid","order_id":"ord-1","warehouse":"W1","lines":[{"sku":"MILK-1L","quantity":2}]}`;
+
+/** One POSIX shell command with the signature already computed; contains no secret. */
+export function signedCurl(url: string, secret: string, eventId = `evt_${randomUUID()}`): string {
+  const body = sample(eventId);
+  const signature = createHmac('sha256', secret).update(body).digest('hex');
+  return `curl ${url} -H 'content-type: application/json' -H 'x-signature: sha256=${signature}' --data-binary '${body}'`;
+}
+
+/**
+ * One line that makes an id and signs in the shell. It names the variable of the secret rather than its value, which
+ * must not end up in a terminal's history. sed: versions of openssl differ in what they print before the digest.
+ */
+export function opensslCurl(url: string): string {
+  const body = sample('evt_\'"$(date +%s)"\'');
+  const digest = `printf %s "$body" | openssl dgst -sha256 -hmac "\${DEMO_WEBHOOK_SECRET:-${DEMO_WEBHOOK_SECRET}}" | sed 's/^.* //'`;
+  return `body='${body}'; curl ${url} -H 'content-type: application/json' -H "x-signature: sha256=$(${digest})" --data-binary "$body"`;
+}

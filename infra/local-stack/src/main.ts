@@ -1,0 +1,34 @@
+import { resolve } from 'node:path';
+import { AppError } from '@breakwater/runtime/errors';
+import { renderBanner } from './banner.ts';
+import { ensureRedisServer } from './redis-binary.ts';
+import { planServices, portsOf, readSettings } from './settings.ts';
+import { runStack } from './stack.ts';
+import { stackControl } from './terminal.ts';
+
+const root = resolve(import.meta.dirname, '../../..');
+
+/** `npm start`: an embedded Redis, the ERP simulator and all services, until Ctrl-C. */
+async function main(): Promise<number> {
+  const control = stackControl(process);
+  try {
+    const settings = readSettings(process.env, root);
+    // Pretty logs look for a terminal, which the pipe between a service and this process is not.
+    const colour = process.stdout.isTTY && !process.env['NO_COLOR'] ? { FORCE_COLOR: '1' } : {};
+    const plan = {
+      dataDir: settings.dataDir,
+      host: settings.host,
+      redisPort: portsOf(settings).redis,
+      redisBinary: ensureRedisServer(process, control.say),
+      services: planServices(settings, { ...process.env, ...colour }, root),
+      banner: renderBanner(settings),
+    };
+    return await runStack(plan, control);
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    control.say(error.message);
+    return 1;
+  }
+}
+
+process.exitCode = await main();

@@ -1,0 +1,98 @@
+import { z } from 'zod';
+import { duration } from './duration.ts';
+import { Source } from './source-config.ts';
+import { ErpTarget, Route } from './target-config.ts';
+
+/** Names of sources and targets become URL segments, metric labels and parts of Redis keys. */
+const NAME = /^[a-z0-9](?:[a-z0-9_-]{0,61}[a-z0-9])?$/;
+const name = z.string().regex(NAME, 'expected lower-case letters, digits, - and _, at most 63');
+
+/** Source of events that applications publish; no provider may take the name. */
+export const RESERVED_SOURCE = 'api';
+
+/** The fixed schedule of DESIGN 5: each entry is the wait before one attempt, the first one immediately. */
+export const DEFAULT_SCHEDULE_MS: readonly number[] = [0, 60_000, 300_000, 900_000, 3_600_000, 21_600_000];
+
+const FOREVER_MS = 100 * 365 * 86_400_000; // without a ttl BullMQ forgets an id at completion
+
+const Delivery = z.strictObject({
+  retrySchedule: z.array(duration).min(1).max(50).default([...DEFAULT_SCHEDULE_MS]),
+  /** Upper end of an additive jitter: a retry is never early. The schedule is fixed by default. */
+  jitter: duration.default(0),
+  timeout: duration.default(5_000).refine((ms) => ms >= 1_000 && ms <= 30_000, 'expected 1s to 30s'),
+  maxInFlight: z.int().min(1).max(1_000).default(10),
+});
+
+const Egress = z.strictObject({
+  /** Endpoints are https unless this is true. */
+  allowHttp: z.boolean().default(false),
+  /** Private ranges that endpoints may be in, CIDR. Everything private is refused otherwise. */
+  allow: z.array(z.union([z.cidrv4(), z.cidrv6()])).default([]),
+});
+
+const Ingest = z.strictObject({
+  /** Dedupe records live so long. The longest provider retry window known is 30 days. */
+  dedupe: z
+    .union([z.literal('forever').transform(() => FOREVER_MS), duration.refine((ms) => ms >= 60_000, 'expected at least 1m')])
+    .default(45 * 86_400_000),
+  /** With more events than this waiting for fan-out, ingest answers 503. */
+  maxWaitingEvents: z.int().min(1).default(100_000),
+  /** Share of Redis' maxmemory above which ingest answers 503. */
+  maxMemoryRatio: z.number().min(0.1).max(0.99).default(0.8),
+  /** Ids of accepted events that a process remembers to answer duplicates without Redis. */
+  rememberedIds: z.int().min(0).max(10_000_000).default(100_000),
+  /** Replicas that must have the event before it is acknowledged (Redis WAIT); 0 with a single Redis. */
+  waitReplicas: z.int().min(0).max(10).default(0),
+});
+
+export const BreakwaterConfig = z
+  .strictObject({
+    ingest: Ingest.prefault({}),
+    deliveries: Delivery.prefault({}),
+    egress: Egress.prefault({}),
+    /** Keys for secrets at rest, newest first: base64 of 32 bytes. */
+    encryptionKeys: z
+      .string()
+      .transform((text) => text.split(',').map((key) => key.trim()).filter(Boolean))
+      .default([]),
+    adminToken: z.string().optional(),
+    publishToken: z.string().optional(),
+    sources: z.record(name, Source).default({}),
+    erpTargets: z.record(name, ErpTarget).default({}),
+    routes: z.array(Route).default([]),
+  })
+  .superRefine((config, context) => {
+    if (Object.hasOwn(config.sources, RESERVED_SOURCE)) {
+      context.addIssue({ code: 'custom', path: ['sources', RESERVED_SOURCE], message: 'the name api is reserved for events that applications publish' });
+    }
+    for (const [index, key] of config.encryptionKeys.entries()) {
+      if (Buffer.from(key, 'base64').length === 32) continue;
+      context.addIssue({ code: 'custom', path: ['encryptionKeys', index], message: 'expected base64 of 32 bytes (openssl rand -base64 32)' });
+    }
+    checkRoutes(config, context);
+  });
+export type BreakwaterConfig = z.infer<typeof BreakwaterConfig>;
+
+function checkRoutes(
+  config: { sources: Record<string, Source>; erpTargets: Record<string, ErpTarget>; routes: Route[] },
+  context: z.core.$RefinementCtx,
+): void {
+  const feeding = new Map<string, Set<string>>();
+  for (const [index, route] of config.routes.entries()) {
+    if (!Object.hasOwn(config.sources, route.source) && route.source !== RESERVED_SOURCE) {
+      context.addIssue({ code: 'custom', path: ['routes', index, 'source'], message: `no source is called ${route.source}` });
+    }
+    if (!Object.hasOwn(config.erpTargets, route.target)) {
+      context.addIssue({ code: 'custom', path: ['routes', index, 'target'], message: `no ERP target is called ${route.target}` });
+    }
+    feeding.set(route.target, (feeding.get(route.target) ?? new Set()).add(route.source));
+  }
+  for (const [target, sources] of feeding) {
+    if (sources.size < 2 || config.erpTargets[target]?.reference !== undefined) continue;
+    context.addIssue({
+      code: 'custom',
+      path: ['erpTargets', target, 'reference'],
+      message: `${[...sources].join(' and ')} feed this target and their event ids may meet: configure a reference that tells them apart, for example source & ":" & eventId`,
+    });
+  }
+}

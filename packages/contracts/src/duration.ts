@@ -1,0 +1,44 @@
+import { z } from 'zod';
+
+const UNIT_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+const PATTERN = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/;
+
+/** `250ms`, `30s`, `5m`, `6h`, `45d` in milliseconds; undefined when it is none of these. */
+export function parseDurationMs(text: string): number | undefined {
+  const match = PATTERN.exec(text.trim());
+  const unit = match?.[2] as keyof typeof UNIT_MS | undefined;
+  if (!match || unit === undefined) return undefined;
+  return Math.round(Number(match[1]) * UNIT_MS[unit]);
+}
+
+/** A duration in configuration: written `30s`, read as milliseconds. A bare 0 is allowed. */
+export const duration = z.union([z.string(), z.literal(0)]).transform((value, context): number => {
+  const ms = value === 0 || value === '0' ? 0 : parseDurationMs(value);
+  if (ms !== undefined) return ms;
+  context.addIssue({ code: 'custom', message: 'expected a duration such as 250ms, 30s, 5m, 6h or 45d' });
+  return z.NEVER;
+});
+
+/** Reads `0s,1m,5m` (RETRY_SCHEDULE). Every entry is one attempt; undefined when an entry is no duration. */
+export function parseScheduleMs(text: string): number[] | undefined {
+  const waits = text.split(',').map((entry) => parseDurationMs(entry));
+  return waits.length > 0 && waits.every((wait) => wait !== undefined) ? waits : undefined;
+}
+
+/** `61000` as `1m 1s`, for people. */
+export function formatDuration(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)}ms`;
+  const parts: string[] = [];
+  let rest = Math.round(ms / 1_000);
+  for (const [unit, seconds] of [
+    ['d', 86_400],
+    ['h', 3_600],
+    ['m', 60],
+    ['s', 1],
+  ] as const) {
+    const count = Math.floor(rest / seconds);
+    if (count > 0) parts.push(`${count}${unit}`);
+    rest -= count * seconds;
+  }
+  return parts.slice(0, 2).join(' ');
+}

@@ -1,0 +1,54 @@
+import { z } from 'zod';
+
+/** The BullMQ queues. `dead-letters` has no worker: it is there for people who look at BullMQ. */
+export const QUEUES = {
+  events: 'events',
+  deliveries: 'deliveries',
+  erp: 'erp',
+  deadLetters: 'dead-letters',
+} as const;
+export type QueueName = (typeof QUEUES)[keyof typeof QUEUES];
+
+/** An accepted event on its way to fan-out; the only job that carries a body. `body` is base64 where bytes are not UTF-8. */
+const EventJobV1 = z.strictObject({
+  v: z.literal(1),
+  operator: z.string().min(1),
+  source: z.string().min(1),
+  eventId: z.string().min(1),
+  type: z.string(),
+  entity: z.string(),
+  contentType: z.string(),
+  /** ms since the epoch, the accepting process' clock. */
+  receivedAt: z.number().int(),
+  encoding: z.enum(['utf8', 'base64']),
+  body: z.string(),
+});
+export type EventJob = z.infer<typeof EventJobV1>;
+
+/** An alarm clock for one attempt of a delivery. The alarm's id is the job's id. */
+const AlarmJobV1 = z.strictObject({ v: z.literal(1), delivery: z.string().min(1) });
+export type AlarmJob = z.infer<typeof AlarmJobV1>;
+
+/** The shadow of a dead letter. */
+const DeadLetterJobV1 = z.strictObject({
+  v: z.literal(1),
+  delivery: z.string().min(1),
+  event: z.string().min(1),
+  destination: z.string().min(1),
+  reason: z.string(),
+});
+export type DeadLetterJob = z.infer<typeof DeadLetterJobV1>;
+
+/** Readers accept every version that can still be queued and fail loudly on one they do not know; writers write the newest. */
+export const decodeEventJob = (data: unknown): EventJob => EventJobV1.parse(data);
+export const decodeAlarmJob = (data: unknown): AlarmJob => AlarmJobV1.parse(data);
+export const decodeDeadLetterJob = (data: unknown): DeadLetterJob => DeadLetterJobV1.parse(data);
+
+/** Bytes as they travel in JSON: exact, whatever they are. */
+export function encodeBody(bytes: Buffer, isUtf8: boolean): Pick<EventJob, 'encoding' | 'body'> {
+  return isUtf8 ? { encoding: 'utf8', body: bytes.toString('utf8') } : { encoding: 'base64', body: bytes.toString('base64') };
+}
+
+export function decodeBody(stored: Pick<EventJob, 'encoding' | 'body'>): Buffer {
+  return Buffer.from(stored.body, stored.encoding);
+}

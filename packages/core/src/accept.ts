@@ -1,0 +1,153 @@
+import { isUtf8 } from 'node:buffer';
+import type { BreakwaterConfig } from '@breakwater/contracts/config';
+import { eventKey, hashBytes, newId } from '@breakwater/contracts/ids';
+import { encodeBody } from '@breakwater/contracts/jobs';
+import { createEventProducer } from '@breakwater/queue/event-producer';
+import { messageOf } from '@breakwater/runtime/errors';
+import type { Logger } from '@breakwater/runtime/logger';
+import { closeRedis, connectRedis, type Redis } from '@breakwater/store/connection';
+import { watchDurability } from '@breakwater/store/durability';
+import { createKeyspace } from '@breakwater/store/keys';
+import { watchCapacity } from './capacity.ts';
+import { RememberedIds } from './remembered-ids.ts';
+
+/** A verified event on its way in. */
+export interface IncomingEvent {
+  readonly operator: string;
+  readonly source: string;
+  readonly eventId: string;
+  readonly type: string;
+  readonly entity: string;
+  readonly contentType: string;
+  readonly bytes: Buffer;
+  /** ms since the epoch. */
+  readonly receivedAt: number;
+  /** Hash of the signed bytes; set when the event id is not covered by the signature. */
+  readonly replayKey?: string;
+}
+
+export type AcceptResult =
+  /** Durably queued by this very call. */
+  | { readonly kind: 'accepted' }
+  /** Accepted before. `differs`: the body is not the one that was accepted. */
+  | { readonly kind: 'duplicate'; readonly differs: boolean }
+  /** The same signed bytes came before under another, unsigned event id. */
+  | { readonly kind: 'replayed' }
+  /** Nothing is promised; the sender must send again. */
+  | { readonly kind: 'unavailable'; readonly message: string };
+
+export interface Acceptor {
+  /** Never throws, and answers within 2 s. */
+  readonly accept: (event: IncomingEvent) => Promise<AcceptResult>;
+  /** Why events are refused at present; empty when they are not. */
+  readonly notReady: () => readonly string[];
+  readonly close: () => Promise<void>;
+}
+
+export interface AcceptorOptions {
+  readonly redisUrl: string;
+  readonly keyPrefix: string;
+  readonly durability: 'strict' | 'relaxed';
+  readonly ingest: BreakwaterConfig['ingest'];
+  readonly logger: Logger;
+}
+
+/** A sender gets its answer within 2 s whatever Redis does; the rest is for reading the request and writing the answer. */
+const ANSWER_WITHIN_MS = 1_800;
+
+const unavailable = (message: string): AcceptResult => ({ kind: 'unavailable', message });
+
+/**
+ * The accept step (DESIGN 4). One atomic Redis command claims the event id and queues the event, so a crash at any point
+ * loses nothing acknowledged and strands nothing. Every job gets a fresh id that also carries a hash of the body: the id
+ * that owns the claim comes back, which tells a duplicate from our own resent command, and a differing body from a repeat.
+ */
+export function createAcceptor(options: AcceptorOptions): Acceptor {
+  const { ingest, logger } = options;
+  const keys = createKeyspace(options.keyPrefix);
+  const redis = connectRedis(options.redisUrl, 'producer', logger);
+  const durability = watchDurability(redis, options.durability === 'relaxed', logger);
+  const capacity = watchCapacity(redis, keys, ingest, logger);
+  const producer = createEventProducer(redis, keys, logger);
+  const remembered = new RememberedIds(ingest.rememberedIds);
+  redis.on('close', () => remembered.clear()); // another Redis may answer next, one that has never heard of them
+
+  const notReady = (): string[] => {
+    if (redis.status !== 'ready') return ['Redis is not reachable'];
+    if (!durability.trusted()) return [...durability.weaknesses()];
+    return [...capacity.overload()];
+  };
+
+  const attempt = async (event: IncomingEvent, key: string, bodyHash: string): Promise<AcceptResult> => {
+    const epoch = durability.epoch();
+    const job = {
+      v: 1 as const,
+      operator: event.operator,
+      source: event.source,
+      eventId: event.eventId,
+      type: event.type,
+      entity: event.entity,
+      contentType: event.contentType,
+      receivedAt: event.receivedAt,
+      ...encodeBody(event.bytes, isUtf8(event.bytes)),
+    };
+    if (event.replayKey !== undefined) {
+      const first = await claimReplayKey(redis, keys.replayGuard(event.replayKey), key, ingest.dedupe);
+      if (first !== key) return { kind: 'replayed' };
+    }
+    const jobId = `${newId()}_${bodyHash}`;
+    const owner = await producer.add(job, jobId, { id: key, ttlMs: ingest.dedupe });
+    if (ingest.waitReplicas > 0 && (await redis.wait(ingest.waitReplicas, 1_000)) < ingest.waitReplicas) {
+      return unavailable('too few replicas have the event');
+    }
+    if (durability.epoch() !== epoch) await durability.settled(ANSWER_WITHIN_MS);
+    if (!durability.trusted()) return unavailable('Redis answered, but its durability is not established');
+    remembered.add(key, owner.slice(owner.indexOf('_') + 1));
+    return owner === jobId ? { kind: 'accepted' } : { kind: 'duplicate', differs: !owner.endsWith(`_${bodyHash}`) };
+  };
+
+  return {
+    notReady,
+    async accept(event) {
+      const key = eventKey(event.operator, event.source, event.eventId);
+      const bodyHash = hashBytes(event.bytes).slice(0, BODY_HASH_LENGTH);
+      if (event.replayKey === undefined) {
+        const known = remembered.get(key);
+        if (known !== undefined) return { kind: 'duplicate', differs: known !== bodyHash };
+      }
+      const reasons = notReady();
+      if (reasons[0] !== undefined) return unavailable(reasons[0]);
+      try {
+        return await within(ANSWER_WITHIN_MS, attempt(event, key, bodyHash));
+      } catch (error) {
+        logger.warn({ source: event.source, eventId: event.eventId, reason: messageOf(error) }, 'event not accepted');
+        return unavailable('the event could not be stored');
+      }
+    },
+    async close() {
+      capacity.close();
+      durability.close();
+      await producer.close();
+      await closeRedis(redis);
+    },
+  };
+}
+
+const BODY_HASH_LENGTH = 11; // 65 bits: tells bodies of one event apart, and keeps the dedupe record short
+
+/** The first event id that came with these signed bytes. Comparing identities makes a resent command harmless. */
+async function claimReplayKey(redis: Redis, guard: string, key: string, ttlMs: number): Promise<string> {
+  const [, [error, first] = []] = (await redis.multi().set(guard, key, 'PX', ttlMs, 'NX').get(guard).exec()) ?? [];
+  if (error) throw error;
+  return String(first);
+}
+
+async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(new Error(`Redis did not answer within ${ms} ms`)), ms);
+  try {
+    return await Promise.race([work, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,144 @@
+import type { AttemptResult } from '@breakwater/contracts/attempt-result';
+import { destinationLabel, newId, parseDeliveryId } from '@breakwater/contracts/ids';
+import type { AlarmClocks } from '@breakwater/queue/alarms';
+import type { AlarmAnswer } from '@breakwater/queue/workers';
+import { invariant, messageOf } from '@breakwater/runtime/errors';
+import type { Logger } from '@breakwater/runtime/logger';
+import type { Redis } from '@breakwater/store/connection';
+import { writeSample } from '@breakwater/store/deliveries';
+import { type EventRecord, readEvent } from '@breakwater/store/events';
+import type { Keyspace } from '@breakwater/store/keys';
+import type { EndInput, Go, Transitions } from '@breakwater/store/transitions';
+import { type AttemptClock, startClock } from './attempt-clock.ts';
+
+/** Makes one attempt. Expected trouble is a result; a throw is a bug and is recorded as class `internal`. */
+export type Performer = (go: Go, event: EventRecord, clock: AttemptClock) => Promise<AttemptResult>;
+
+export interface AttemptDeps {
+  readonly redis: Redis;
+  readonly keys: Keyspace;
+  readonly transitions: Transitions;
+  readonly clocks: AlarmClocks;
+  readonly perform: Performer;
+  readonly logger: Logger;
+  /** Called once per attempt, for metrics. */
+  readonly onAttempt: (destination: string, outcome: string, durationMs: number) => void;
+  /** Aborted when the process stops: no further delivery is taken over in hand. */
+  readonly signal: AbortSignal;
+}
+
+/** A waiter is taken over in hand only after a fast attempt ... */
+const HAND_OFF_AFTER_MS = 500;
+/** ... and not for longer than this, so that other destinations get the worker's slot back. */
+const HAND_OFF_FOR_MS = 10_000;
+
+/**
+ * Answers a ringing alarm: asks the record, makes the attempt, records the result, sets the next alarm. The processor
+ * never throws for a failed delivery; what it does not finish, the sweeper finds.
+ */
+export function createAttempts(deps: AttemptDeps): (delivery: string, alarmId: string) => Promise<AlarmAnswer> {
+  return async (delivery, alarmId) => {
+    let clock = startClock();
+    const jobClock = clock;
+    const begun = await deps.transitions.beginAttempt(delivery, alarmId, newId());
+    switch (begun.kind) {
+      case 'busy':
+      case 'early':
+        return { kind: 'later', waitMs: begun.waitMs };
+      case 'stale':
+        if (begun.arm) await deps.clocks.set([begun.arm]);
+        return { kind: 'done' };
+      case 'parked':
+        return { kind: 'done' };
+      case 'missing':
+        deps.logger.warn({ delivery }, 'an alarm rang for a delivery that does not exist');
+        return { kind: 'done' };
+      case 'go':
+        break;
+    }
+    let go: Go | undefined = begun.go;
+    while (go) {
+      const next = startClock();
+      go = await runAttempt(deps, go, clock, jobClock.elapsedMs() < HAND_OFF_FOR_MS);
+      clock = next;
+    }
+    return { kind: 'done' };
+  };
+}
+
+/** Makes one attempt and records it. Resolves to a waiter that was started in the same step, if one was. */
+async function runAttempt(deps: AttemptDeps, go: Go, clock: AttemptClock, mayHandOff: boolean): Promise<Go | undefined> {
+  const { result, durationMs } = await perform(deps, go, clock);
+  const handOff = mayHandOff && durationMs < HAND_OFF_AFTER_MS && !deps.signal.aborted;
+  const end = endOf(result);
+  if (result.kind !== 'deferred' && result.sample) await writeSample(deps.redis, deps.keys, go.delivery, go.attempt, result.sample);
+  const answer = await deps.transitions.endAttempt({ ...end, delivery: go.delivery, alarmId: go.alarmId, attempt: go.attempt, handOffToken: handOff ? newId() : '' });
+  report(deps, go, result, end, { durationMs, recorded: answer.kind, status: answer.status });
+  await deps.clocks.set(answer.alarms);
+  return answer.handOff;
+}
+
+async function perform(deps: AttemptDeps, go: Go, clock: AttemptClock): Promise<{ result: AttemptResult; durationMs: number }> {
+  const started = performance.now();
+  let result: AttemptResult;
+  try {
+    const event = await readEvent(deps.redis, deps.keys, parseDeliveryId(go.delivery)?.event ?? '');
+    invariant(event, `the event of delivery ${go.delivery} is gone`);
+    result = await deps.perform(go, event, clock);
+  } catch (error) {
+    deps.logger.error({ err: error, delivery: go.delivery, attempt: go.attempt }, 'an attempt failed inside Breakwater');
+    result = { kind: 'unknown', code: 'internal', message: messageOf(error) };
+  }
+  return { result, durationMs: performance.now() - started };
+}
+
+type End = Pick<EndInput, 'outcome' | 'class' | 'code' | 'retryAfterMs' | 'receipt'>;
+
+/** What the record says of a result. Rows hold 64 bytes, so codes are short. */
+function endOf(result: AttemptResult): End {
+  switch (result.kind) {
+    case 'deferred':
+      return { outcome: 'deferred', class: 'deferred', code: '' };
+    case 'sent':
+      return { outcome: 'sent', class: 'sent', code: result.code };
+    case 'gone':
+      return { outcome: 'gone', class: 'http_gone', code: result.code };
+    case 'posted':
+    case 'already_posted':
+      return { outcome: result.kind, class: result.kind, code: result.code, receipt: result.receipt };
+    case 'absent':
+      return { outcome: 'absent', class: 'not_found', code: result.code };
+    case 'reference_conflict':
+      return { outcome: 'reference_conflict', class: 'erp_conflict', code: result.code };
+    case 'unknown':
+      return { outcome: 'unknown', class: result.code === 'internal' ? 'internal' : 'erp_unknown', code: result.code };
+    case 'rejected':
+      return { outcome: 'rejected', class: result.class, code: result.code };
+    case 'failed':
+      return { outcome: 'failed', class: result.class, code: result.code, ...(result.retryAfterMs !== undefined && { retryAfterMs: result.retryAfterMs }) };
+  }
+}
+
+/** One log line per attempt, with the facts folded in; payloads never. */
+function report(deps: AttemptDeps, go: Go, result: AttemptResult, end: End, facts: { durationMs: number; recorded: string; status: string }): void {
+  const destination = destinationLabel(parseDeliveryId(go.delivery)?.destination ?? '');
+  const line = {
+    delivery: go.delivery,
+    attempt: go.attempt,
+    trigger: go.trigger,
+    destination,
+    outcome: end.outcome,
+    class: end.class,
+    code: end.code,
+    status: facts.status,
+    durationMs: Math.round(facts.durationMs),
+    ...(facts.recorded !== 'done' && { recorded: facts.recorded }),
+    ...('message' in result && { message: result.message }),
+  };
+  if (end.outcome === 'deferred') return void deps.logger.debug(line, 'attempt deferred');
+  deps.onAttempt(destination, outcomeLabel(end.outcome), facts.durationMs);
+  deps.logger.info(line, 'attempt');
+}
+
+/** The closed set of the metric's outcome label: DESIGN 3's words. */
+const outcomeLabel = (outcome: EndInput['outcome']): string => (outcome === 'sent' || outcome === 'posted' || outcome === 'already_posted' ? 'sent' : 'failed');

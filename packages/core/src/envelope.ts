@@ -1,0 +1,24 @@
+import { isUtf8 } from 'node:buffer';
+import type { EventContent } from './event-content.ts';
+
+/**
+ * The body that an endpoint gets: `{"id","type","timestamp","data"}`, where `data` is the source's own bytes, spliced in
+ * and never re-serialised (1.10 stays 1.10). A body that is not JSON becomes a JSON string; bytes that are not text
+ * become base64 with `"dataEncoding":"base64"`. `timestamp` is when the event was received, so the body is the same in
+ * every attempt and replay.
+ */
+export function envelope(event: EventContent): Buffer {
+  const head = JSON.stringify({ id: event.eventId, type: event.type, timestamp: new Date(event.receivedAt).toISOString() }).slice(0, -1);
+  return Buffer.concat([Buffer.from(`${head},"data":`), ...dataOf(event), Buffer.from('}')]);
+}
+
+const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
+
+function dataOf(event: EventContent): Buffer[] {
+  if (event.json) {
+    // A byte order mark is allowed in front of a JSON text at best, never in the middle of one.
+    return [event.body.subarray(0, 3).equals(BYTE_ORDER_MARK) ? event.body.subarray(3) : event.body];
+  }
+  if (isUtf8(event.body)) return [Buffer.from(JSON.stringify(event.body.toString('utf8')))];
+  return [Buffer.from(`${JSON.stringify(event.body.toString('base64'))},"dataEncoding":"base64"`)];
+}

@@ -1,0 +1,52 @@
+import type { BreakwaterConfig } from '@breakwater/contracts/config';
+import { erpDestination, hashId } from '@breakwater/contracts/ids';
+import { parsePointer, textAt } from '@breakwater/contracts/pointer';
+import { typeMatches } from '@breakwater/contracts/target-config';
+import type { ReadyErpTarget } from '@breakwater/erp/targets';
+import type { EndpointRecord } from '@breakwater/store/endpoints';
+import type { PlanEntry } from '@breakwater/store/transitions';
+import type { EventContent } from './event-content.ts';
+
+/**
+ * Where an event goes: ERP targets by the routes of the configuration, endpoints by what they ask for. The store keeps
+ * the first plan of an event for ever, so this may change with the configuration.
+ */
+export async function planEvent(
+  event: EventContent,
+  config: BreakwaterConfig,
+  targets: ReadonlyMap<string, ReadyErpTarget>,
+  endpoints: readonly EndpointRecord[],
+): Promise<PlanEntry[]> {
+  const plan = new Map<string, PlanEntry>();
+  for (const route of config.routes) {
+    if (route.source !== event.source || !route.types.some((type) => typeMatches(type, event.type))) continue;
+    const target = targets.get(route.target);
+    if (!target) continue; // the configuration was checked: a route names a target that exists
+    const destination = erpDestination(route.target);
+    plan.set(destination, {
+      d: destination,
+      ...serialGate(destination, target.config.serialKey?.pointer, event),
+      ...(target.config.reference !== undefined && (await mappedReference(target.mapping, event))),
+    });
+  }
+  for (const endpoint of endpoints) {
+    if (endpoint.sources.length > 0 && !endpoint.sources.includes(event.source)) continue;
+    if (!endpoint.types.some((type) => typeMatches(type, event.type))) continue;
+    plan.set(endpoint.id, { d: endpoint.id, ...(endpoint.reference === 'source' && { r: `${event.source}:${event.eventId}` }) });
+  }
+  return [...plan.values()];
+}
+
+/** Work with one key is done one at a time: the gate of that key. An event without the key has none to respect. */
+function serialGate(destination: string, pointer: string | undefined, event: EventContent): { k?: string } {
+  const tokens = pointer === undefined ? undefined : parsePointer(pointer);
+  if (!tokens || !event.json) return {};
+  const value = textAt(event.json, tokens);
+  return value === undefined ? {} : { k: `${destination}/${hashId('key', value)}` };
+}
+
+/** A mapping that fails leaves the reference open; the attempt tries again and dead-letters the delivery with the words. */
+async function mappedReference(mapping: ReadyErpTarget['mapping'], event: EventContent): Promise<{ r?: string }> {
+  const reference = await mapping.reference(event.mappingInput);
+  return reference.ok ? { r: reference.value } : {};
+}

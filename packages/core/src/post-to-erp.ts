@@ -1,0 +1,141 @@
+import type { AttemptResult } from '@breakwater/contracts/attempt-result';
+import { erpTargetOf, parseDeliveryId } from '@breakwater/contracts/ids';
+import { remedyFor } from '@breakwater/contracts/failure-class';
+import type { ErpAdapter, FindResult, PostResult } from '@breakwater/erp/adapter';
+import type { MappingInput } from '@breakwater/erp/mapping';
+import type { ReadyErpTarget } from '@breakwater/erp/targets';
+import type { Redis } from '@breakwater/store/connection';
+import { fixReference } from '@breakwater/store/deliveries';
+import type { Keyspace } from '@breakwater/store/keys';
+import type { Go } from '@breakwater/store/transitions';
+import type { AttemptClock } from './attempt-clock.ts';
+import type { Performer } from './attempts.ts';
+import { contentOf } from './event-content.ts';
+import { leaseCovers } from './send-to-endpoint.ts';
+
+export interface ErpPosterDeps {
+  readonly redis: Redis;
+  readonly keys: Keyspace;
+  readonly targets: ReadonlyMap<string, ReadyErpTarget>;
+  /** Runs a call to the ERP through the circuit breaker of its target; a refused call is `deferred`. */
+  readonly guarded: (target: string, probe: boolean, call: () => Promise<AttemptResult>) => Promise<AttemptResult>;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Makes one attempt at an ERP: map, look up, post. Never twice, even without a unique constraint there:
+ * - the attempt is on record before anything is sent (beginAttempt wrote the intent);
+ * - the reference is looked up first, always where an earlier attempt may have been applied;
+ * - an outcome that is not known is `unknown`, and only a look-up after the settle time decides what follows;
+ * - the lease is asked again in the tick of the write.
+ */
+export function createErpPoster(deps: ErpPosterDeps): Performer {
+  return async (go, event, clock) => {
+    const name = erpTargetOf(parseDeliveryId(go.delivery)?.destination ?? '') ?? '';
+    const target = deps.targets.get(name);
+    if (!target) return { kind: 'failed', class: 'configuration', code: '', message: `No ERP target is called ${name} any more.` };
+    const input = contentOf(event).mappingInput;
+    const reference = await referenceOf(deps, go, target, input);
+    if (!reference.ok) return mappingFailed(reference.message);
+    const document = await target.mapping.document(input, reference.value);
+    // A look-up that is owed needs no document; everything else does, and nothing has been sent yet.
+    if (!document.ok && go.lookupFor === '') return mappingFailed(document.message);
+    const task = { target, go, clock, input, reference: reference.value, document: document.ok ? document.value : undefined, signal: deps.signal };
+    return deps.guarded(name, go.probe, () => lookUpThenPost(task));
+  };
+}
+
+interface Task {
+  readonly target: ReadyErpTarget;
+  readonly go: Go;
+  readonly clock: AttemptClock;
+  readonly input: MappingInput;
+  readonly reference: string;
+  readonly document: unknown;
+  readonly signal: AbortSignal;
+}
+
+/** The reference is fixed at fan-out. Where the mapping failed then, the first attempt at which it works fixes it. */
+async function referenceOf(deps: ErpPosterDeps, go: Go, target: ReadyErpTarget, input: MappingInput): ReturnType<ReadyErpTarget['mapping']['reference']> {
+  if (go.reference !== '') return { ok: true, value: go.reference };
+  if (target.config.reference === undefined) return { ok: true, value: input.eventId };
+  const mapped = await target.mapping.reference(input);
+  return mapped.ok ? { ok: true, value: await fixReference(deps.redis, deps.keys, go.delivery, mapped.value) } : mapped;
+}
+
+const mappingFailed = (message: string): AttemptResult => ({ kind: 'rejected', class: 'mapping', code: '', message: `${message} ${remedyFor('mapping')}` });
+
+async function lookUpThenPost(task: Task): Promise<AttemptResult> {
+  const { target, go } = task;
+  const find = target.adapter.find?.bind(target.adapter);
+  const mustLook = target.config.lookup === 'always' || go.doubt || go.lookupFor !== '' || go.trigger === 'replay';
+  if (find && mustLook) {
+    const found = await lookUp(task, find);
+    if (found) return found;
+    if (go.lookupFor !== '') return { kind: 'absent', code: '' };
+  }
+  const { post } = target.config.adapter;
+  const posted = await target.adapter.post(
+    task.document,
+    task.reference,
+    { mayWrite: () => !task.signal.aborted && leaseCovers(task.clock, post.timeout, go.leaseMs) },
+    task.input,
+  );
+  return resultOf(posted, task, find);
+}
+
+type Find = NonNullable<ErpAdapter['find']>;
+
+/** A look-up changes nothing, so one that fails is read once more. Undefined: the ERP says that it holds no such document. */
+async function lookUp(task: Task, find: Find): Promise<AttemptResult | undefined> {
+  let found = await find(task.reference, task.input, task.document);
+  if (found.kind === 'failed') found = await find(task.reference, task.input, task.document);
+  return resultOfLookUp(found, task.reference);
+}
+
+function resultOfLookUp(found: FindResult, reference: string): AttemptResult | undefined {
+  switch (found.kind) {
+    case 'absent':
+      return undefined;
+    case 'found':
+      if (!found.belongs) return conflict(reference);
+      return { kind: 'already_posted', receipt: found.receipts[0] ?? '', code: '' };
+    case 'failed':
+      return {
+        kind: 'failed',
+        class: 'lookup_failed',
+        code: found.code,
+        message: `${found.message} ${remedyFor('lookup_failed')}`,
+        ...(found.retryAfterMs !== undefined && { retryAfterMs: found.retryAfterMs }),
+        ...(found.sample && { sample: found.sample }),
+      };
+  }
+}
+
+const conflict = (reference: string): AttemptResult => ({
+  kind: 'reference_conflict',
+  code: '',
+  message: `The ERP holds a document of another event under ${reference}. ${remedyFor('erp_conflict')}`,
+});
+
+async function resultOf(posted: PostResult, task: Task, find: Find | undefined): Promise<AttemptResult> {
+  const told = { code: posted.code, ...(posted.sample && { sample: posted.sample }) };
+  switch (posted.kind) {
+    case 'posted':
+      return { kind: 'posted', receipt: posted.receipt, ...told };
+    case 'duplicate': {
+      // The ERP's word that it has one; whose it is, only a look-up tells.
+      const found = find ? await lookUp(task, find) : undefined;
+      if (found?.kind === 'reference_conflict' || found?.kind === 'already_posted') return { ...found, ...told };
+      return { kind: 'already_posted', receipt: posted.receipt, ...told };
+    }
+    case 'rejected':
+      return { kind: 'rejected', class: 'erp_rejected', message: `${posted.message} ${remedyFor('erp_rejected')}`, ...told };
+    case 'failed':
+      return { kind: 'failed', class: posted.class, message: posted.message, ...(posted.retryAfterMs !== undefined && { retryAfterMs: posted.retryAfterMs }), ...told };
+    case 'unknown':
+      return { kind: 'unknown', message: `${posted.message} ${remedyFor('erp_unknown')}`, ...told };
+    case 'withheld':
+      return { kind: 'deferred', message: 'nothing was sent: the lease was nearly over or the process is stopping' };
+  }
+}

@@ -1,0 +1,69 @@
+import type { DeadLetterJob } from '@breakwater/contracts/jobs';
+import { parseDeliveryId } from '@breakwater/contracts/ids';
+import type { AlarmClocks } from '@breakwater/queue/alarms';
+import type { QueueMaintenance } from '@breakwater/queue/maintenance';
+import { messageOf } from '@breakwater/runtime/errors';
+import type { Logger } from '@breakwater/runtime/logger';
+import { startLoop } from '@breakwater/runtime/poll';
+import type { Redis } from '@breakwater/store/connection';
+import type { Keyspace } from '@breakwater/store/keys';
+import type { Transitions } from '@breakwater/store/transitions';
+
+export interface SweepDeps {
+  readonly redis: Redis;
+  readonly keys: Keyspace;
+  readonly transitions: Transitions;
+  readonly clocks: AlarmClocks;
+  readonly maintenance: QueueMaintenance;
+  readonly logger: Logger;
+}
+
+/** An idle sweep is three range reads; a second bounds how late a breaker's probe or a crash's repair can be. */
+const EVERY_MS = 1_000;
+/** Per script and look, so that a mass of due alarms does not block Redis. */
+const LIMIT = 500;
+/** Failed events are retried rarely: what failed twenty times a second ago will fail again. */
+const FAILED_EVENTS_EVERY_MS = 30_000;
+
+/**
+ * Repairs whatever the record and the jobs disagree on: alarms without a job, attempts whose process died, waiters whose
+ * releasers died, shadows of dead letters, failed `events` jobs. Runs in every replica; two at once do no harm.
+ * Returns a function that stops it.
+ */
+export function startSweeper(deps: SweepDeps): () => Promise<void> {
+  let eventsAt = 0;
+  return startLoop(
+    EVERY_MS,
+    async () => {
+      await sweep(deps);
+      if (performance.now() - eventsAt < FAILED_EVENTS_EVERY_MS) return;
+      eventsAt = performance.now();
+      const retried = await deps.maintenance.retryFailedEvents(LIMIT);
+      if (retried > 0) deps.logger.error({ retried }, 'events whose fan-out had failed are run again');
+    },
+    (error) => deps.logger.warn({ reason: messageOf(error) }, 'sweep failed'),
+  );
+}
+
+/** One look at everything. */
+export async function sweep(deps: SweepDeps): Promise<void> {
+  const { transitions, clocks, logger } = deps;
+  await clocks.set(await transitions.sweepGates(LIMIT));
+  for (const queue of ['deliveries', 'erp'] as const) {
+    const alarms = await transitions.sweepAlarms(queue, LIMIT);
+    if (alarms.length > 0) logger.info({ queue, alarms: alarms.length }, 'alarms past their time are set again');
+    await clocks.set(alarms);
+  }
+  await sweepShadows(deps);
+}
+
+async function sweepShadows({ redis, keys, transitions, maintenance }: SweepDeps): Promise<void> {
+  for (const { delivery, change } of await transitions.shadows(LIMIT)) {
+    const [status, reason] = await redis.hmget(keys.delivery(delivery), 'status', 'reason');
+    const parts = parseDeliveryId(delivery);
+    const wanted: DeadLetterJob | undefined =
+      status === 'dead_letter' && parts ? { v: 1, delivery, ...parts, reason: reason ?? '' } : undefined;
+    await maintenance.shadow(delivery, wanted);
+    await transitions.shadowDone(delivery, change);
+  }
+}

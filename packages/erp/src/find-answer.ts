@@ -1,0 +1,98 @@
+import type { FailureClass } from '@breakwater/contracts/failure-class';
+import type { HttpOutcome, HttpResponse } from '@breakwater/http/outcome';
+import { sampleOf } from '@breakwater/http/sample';
+import type { FindResult } from './adapter.ts';
+import type { Evaluated, Expression } from './expression.ts';
+import { kindOf, readAnswer } from './json.ts';
+import { askedWaitMs, receiptText } from './post-answer.ts';
+
+export interface FindReading {
+  readonly hits: Expression;
+  readonly receipt?: Expression;
+  readonly sameEvent?: Expression;
+  readonly secrets: readonly string[];
+}
+
+/**
+ * What an outcome of a look-up means. After `absent` the document is posted (again), so only a complete, readable 2xx
+ * whose hits are an empty list says so; everything else proves nothing and is `failed`.
+ */
+export async function interpretFind(
+  reading: FindReading,
+  outcome: HttpOutcome,
+  input: object,
+): Promise<FindResult> {
+  if (outcome.kind === 'withheld')
+    return { kind: 'failed', class: 'lookup_failed', code: '', message: 'The look-up was not sent.' };
+  if (outcome.kind === 'failure') {
+    // How a connection fails is worth its own remedy; what came after is only: no answer to the look-up.
+    const known = outcome.sent === 'no' || outcome.class === 'interrupted';
+    const failure = known ? outcome.class : 'lookup_failed';
+    return { kind: 'failed', class: failure, code: outcome.code, message: `Look-up: ${outcome.message}` };
+  }
+  const { status } = outcome;
+  if (status < 200 || status > 299) {
+    const wait = askedWaitMs(outcome);
+    const result = failed(reading, outcome, `the ERP answered ${status}.`, classOf(status));
+    return wait === undefined ? result : { ...result, retryAfterMs: wait };
+  }
+  const answer = readAnswer(outcome);
+  if (answer === undefined) return failed(reading, outcome, 'the answer is no complete JSON document.');
+  const hits = await reading.hits.evaluate({ ...input, answer });
+  if (!hits.ok) return failed(reading, outcome, hits.message);
+  if (hits.value === undefined || hits.value === null) {
+    // JSONata gives nothing both for a list it filtered empty and for an error object without a list.
+    return failed(
+      reading,
+      outcome,
+      'adapter.find.hits found no list in the answer: write [ ... ] around it where that means no hits.',
+    );
+  }
+  // JSONata unwraps a list of one.
+  const list: unknown[] = Array.isArray(hits.value) ? hits.value : [hits.value];
+  if (list.length === 0) return { kind: 'absent' };
+  return await readHits(reading, outcome, list, { ...input, answer });
+}
+
+async function readHits(
+  reading: FindReading,
+  outcome: HttpResponse,
+  hits: readonly unknown[],
+  input: object,
+): Promise<FindResult> {
+  const ours: string[] = [];
+  const others: string[] = [];
+  for (const hit of hits) {
+    const same: Evaluated = reading.sameEvent
+      ? await reading.sameEvent.evaluate({ ...input, hit })
+      : { ok: true, value: true };
+    if (!same.ok) return failed(reading, outcome, same.message);
+    if (typeof same.value !== 'boolean') {
+      return failed(
+        reading,
+        outcome,
+        `adapter.find.sameEvent: expected true or false, got ${kindOf(same.value)}.`,
+      );
+    }
+    const receipt = await reading.receipt?.evaluate({ ...input, hit });
+    (same.value ? ours : others).push(receipt?.ok === true ? receiptText(receipt.value) : '');
+  }
+  const belongs = ours.length > 0;
+  return { kind: 'found', receipts: belongs ? ours : others, belongs };
+}
+
+function failed(
+  reading: FindReading,
+  outcome: HttpResponse,
+  why: string,
+  failure: FailureClass = 'lookup_failed',
+): Extract<FindResult, { kind: 'failed' }> {
+  const sample = sampleOf(outcome, reading.secrets);
+  return { kind: 'failed', class: failure, code: String(outcome.status), message: `Look-up: ${why}`, sample };
+}
+
+/** Wrong credentials and "slow down" have remedies of their own. */
+function classOf(status: number): FailureClass {
+  if (status === 401 || status === 403) return 'http_auth';
+  return status === 429 ? 'http_429' : 'lookup_failed';
+}

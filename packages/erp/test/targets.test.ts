@@ -1,0 +1,49 @@
+import { BreakwaterConfig } from '@breakwater/contracts/config';
+import { type HttpClient, createHttpClient } from '@breakwater/http/client';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { createErpTargets } from '../src/targets.ts';
+
+let client: HttpClient;
+beforeAll(() => {
+  client = createHttpClient({});
+});
+afterAll(() => client.close());
+
+const target = (changes: object = {}, post: object = {}): object => ({
+  owner: 'integration',
+  document: 'data',
+  adapter: { kind: 'http', baseUrl: 'http://erp.test', post: { path: '"/receipts"', ...post } },
+  ...changes,
+});
+
+const configOf = (erpTargets: object): BreakwaterConfig => BreakwaterConfig.parse({ erpTargets });
+
+test('every configured ERP target is there by its name', () => {
+  const targets = createErpTargets(
+    configOf({ receipts: target(), invoices: target({ owner: 'finance' }) }),
+    client,
+  );
+  expect([...targets.keys()]).toEqual(['receipts', 'invoices']);
+  expect(targets.get('invoices')).toMatchObject({ name: 'invoices', config: { owner: 'finance' } });
+});
+
+test('the mistakes of all targets are listed at once, each with its place', () => {
+  const config = configOf({
+    receipts: target({ document: '{', reference: '(' }, { path: '"/a" &' }),
+    invoices: target({}, { answers: { duplicate: [409], rejected: [409] } }),
+    fine: target(),
+  });
+  expect(() => createErpTargets(config, client)).toThrow(
+    expect.objectContaining({
+      code: 'config_invalid',
+      details: {
+        mistakes: [
+          expect.stringMatching(/^erpTargets\.receipts\.document: .*position 1/),
+          expect.stringMatching(/^erpTargets\.receipts\.reference: .*position 1/),
+          expect.stringMatching(/^erpTargets\.receipts\.adapter\.post\.path: .*position 6/),
+          expect.stringMatching(/^erpTargets\.invoices\.adapter\.post\.answers: .*409/),
+        ],
+      },
+    }),
+  );
+});

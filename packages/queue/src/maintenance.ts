@@ -1,0 +1,63 @@
+import { type DeadLetterJob, QUEUES } from '@breakwater/contracts/jobs';
+import type { Logger } from '@breakwater/runtime/logger';
+import type { Keyspace } from '@breakwater/store/keys';
+import { Queue } from 'bullmq';
+import type { Redis } from 'ioredis';
+import { EVENT_STREAM_LENGTH, quiet } from './connection.ts';
+
+export interface QueueDepth {
+  readonly queue: string;
+  readonly state: string;
+  readonly jobs: number;
+}
+
+export interface QueueMaintenance {
+  /** Brings the shadow of one delivery into line: a job in `dead-letters` while it is a dead letter, none otherwise. */
+  readonly shadow: (delivery: string, wanted: DeadLetterJob | undefined) => Promise<void>;
+  /** Runs failed `events` jobs again, oldest first. Resolves to how many. */
+  readonly retryFailedEvents: (limit: number) => Promise<number>;
+  /** Events that wait for fan-out. */
+  readonly waitingEvents: () => Promise<number>;
+  readonly depths: () => Promise<QueueDepth[]>;
+  readonly close: () => Promise<void>;
+}
+
+const STATES = ['wait', 'prioritized', 'delayed', 'active', 'failed'] as const;
+
+export function createQueueMaintenance(redis: Redis, keys: Keyspace, logger: Logger): QueueMaintenance {
+  const open = (name: string): Queue => {
+    const queue = new Queue(name, { connection: redis, prefix: keys.queues, streams: { events: { maxLen: EVENT_STREAM_LENGTH } } });
+    quiet(queue, logger);
+    return queue;
+  };
+  const queues = Object.values(QUEUES).map((name) => open(name));
+  const named = (name: string): Queue => queues.find((queue) => queue.name === name) ?? open(name);
+  const deadLetters = named(QUEUES.deadLetters);
+  const events = named(QUEUES.events);
+  return {
+    async shadow(delivery, wanted) {
+      if (wanted) await deadLetters.add('dead-letter', wanted, { jobId: delivery });
+      else await deadLetters.remove(delivery);
+    },
+    async retryFailedEvents(limit) {
+      const failed = await events.getFailed(0, limit - 1);
+      for (const job of failed) {
+        // A race with another sweeper is normal: whoever comes second finds the job in another state.
+        await job.retry('failed', { resetAttemptsMade: true, resetAttemptsStarted: true }).catch(() => undefined);
+      }
+      return failed.length;
+    },
+    waitingEvents: () => events.getWaitingCount(),
+    async depths() {
+      const depths: QueueDepth[] = [];
+      for (const queue of queues) {
+        const counts = await queue.getJobCounts(...STATES);
+        for (const [state, jobs] of Object.entries(counts)) depths.push({ queue: queue.name, state, jobs });
+      }
+      return depths;
+    },
+    async close() {
+      await Promise.all(queues.map((queue) => queue.close()));
+    },
+  };
+}

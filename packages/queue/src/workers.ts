@@ -1,0 +1,85 @@
+import { type AlarmJob, decodeAlarmJob, decodeEventJob, type EventJob, QUEUES } from '@breakwater/contracts/jobs';
+import type { Logger } from '@breakwater/runtime/logger';
+import { messageOf } from '@breakwater/runtime/errors';
+import type { Keyspace } from '@breakwater/store/keys';
+import { DelayedError, type Job, UnrecoverableError, Worker, type WorkerOptions } from 'bullmq';
+import type { Redis } from 'ioredis';
+import { quiet } from './connection.ts';
+
+export interface WorkerHandle {
+  /** Takes no new job and waits for those in hand. */
+  readonly close: () => Promise<void>;
+  /** Jobs in hand right now. */
+  readonly running: () => boolean;
+}
+
+interface Common {
+  readonly redis: Redis;
+  readonly keys: Keyspace;
+  readonly concurrency: number;
+  readonly logger: Logger;
+}
+
+const COMMON_OPTIONS = {
+  lockDuration: 30_000, // renewed by timer; covers a stalled event loop and a Redis fail-over, not a job's length
+  stalledInterval: 30_000,
+  // A stalled event is a dead process, nothing about the event; BullMQ would fail it without running it after one.
+  maxStalledCount: 10,
+  removeOnComplete: { count: 0 },
+} as const;
+
+/** Runs fan-out for every accepted event. A job that cannot be decoded fails at once and is kept. */
+export function startEventWorker(options: Common, handle: (job: EventJob) => Promise<void>): WorkerHandle {
+  return startWorker(options, QUEUES.events, async (job) => {
+    await handle(decode(job, decodeEventJob));
+  });
+}
+
+export type AlarmAnswer = { readonly kind: 'done' } | { readonly kind: 'later'; readonly waitMs: number };
+
+/** Rings alarms: `handle` asks the record and, where it says go, makes the attempt. */
+export function startAlarmWorker(
+  options: Common & { readonly queue: 'deliveries' | 'erp' },
+  handle: (alarm: AlarmJob, alarmId: string) => Promise<AlarmAnswer>,
+): WorkerHandle {
+  return startWorker(options, options.queue, async (job, token) => {
+    const answer = await handle(decode(job, decodeAlarmJob), job.id ?? '');
+    if (answer.kind === 'done') return;
+    await job.moveToDelayed(Date.now() + answer.waitMs, token);
+    throw new DelayedError();
+  });
+}
+
+function startWorker(options: Common, name: string, process: (job: Job<unknown>, token?: string) => Promise<void>): WorkerHandle {
+  const { redis, keys, concurrency, logger } = options;
+  let inHand = 0;
+  const workerOptions: WorkerOptions = { connection: redis, prefix: keys.queues, concurrency, ...COMMON_OPTIONS };
+  const worker = new Worker<unknown>(
+    name,
+    async (job, token) => {
+      inHand += 1;
+      try {
+        await process(job, token);
+      } finally {
+        inHand -= 1;
+      }
+    },
+    workerOptions,
+  );
+  quiet(worker, logger);
+  worker.on('failed', (job, error) => logger.warn({ queue: name, job: job?.id, reason: messageOf(error) }, 'job failed'));
+  return {
+    close: () => worker.close(),
+    running: () => inHand > 0,
+  };
+}
+
+function decode<T>(job: Job<unknown>, read: (data: unknown) => T): T {
+  try {
+    return read(job.data);
+  } catch (error) {
+    // It will not parse next time either.
+    throw new UnrecoverableError(`the payload of job ${job.id ?? '?'} does not match any version known here: ${messageOf(error)}`);
+  }
+}
+

@@ -1,0 +1,66 @@
+/**
+ * Every code that an operator may meet in a log line, an HTTP body or a CLI message. Append only.
+ * `status` is the HTTP answer; `remedy` says what to do.
+ */
+export const ERROR_CODES = {
+  config_invalid: { status: 500, remedy: 'Correct the configuration; every mistake is listed.' },
+  internal: { status: 500, remedy: 'A fault of Breakwater: see its log.' },
+  redis_unavailable: { status: 503, remedy: 'Start Redis or correct REDIS_URL.' },
+  redis_not_durable: { status: 503, remedy: 'Use infra/redis/redis.conf, or set DURABILITY=relaxed and accept the risk.' },
+  unavailable: { status: 503, remedy: 'Send the request again after Retry-After seconds.' },
+  signature_missing: { status: 401, remedy: 'Send the signature header that the source is configured with.' },
+  signature_invalid: { status: 401, remedy: 'Sign the exact bytes of the body with the secret of this source.' },
+  timestamp_out_of_tolerance: { status: 401, remedy: 'Check the clocks; sign again for every retry.' },
+  event_id_missing: { status: 400, remedy: 'Send the event id where the source is configured to find it.' },
+  body_unparsable: { status: 400, remedy: 'Send valid JSON.' },
+  body_too_large: { status: 413, remedy: 'Send a smaller body, or raise maxBodyBytes of the source.' },
+  encoding_unsupported: { status: 415, remedy: 'Send the body without a content encoding.' },
+  source_unknown: { status: 404, remedy: 'Use a source from the configuration.' },
+  method_not_allowed: { status: 405, remedy: 'Use POST.' },
+  not_found: { status: 404, remedy: 'Check the id and the operator.' },
+  request_invalid: { status: 400, remedy: 'Correct what the message names.' },
+  in_flight: { status: 409, remedy: 'Wait until the attempt has ended, then ask again.' },
+  replay_open: { status: 409, remedy: 'A replay of this delivery is already on its way.' },
+  destination_paused: { status: 409, remedy: 'Resume the destination first.' },
+  acknowledgement_needed: {
+    status: 409,
+    remedy: 'The receiver already had this. Confirm that it dedupes durably (--acknowledge-duplicates).',
+  },
+  address_blocked: { status: 400, remedy: 'Use a public https address, or allow the range in egress.allow.' },
+  encryption_keys_missing: { status: 500, remedy: 'Set ENCRYPTION_KEYS (openssl rand -base64 32).' },
+  port_taken: { status: 500, remedy: 'Stop the other process, or set another port.' },
+} as const satisfies Record<string, { status: number; remedy: string }>;
+export type ErrorCode = keyof typeof ERROR_CODES;
+
+export interface AppErrorOptions extends ErrorOptions {
+  /** Facts for the log and for machines; never a secret, never a payload. */
+  readonly details?: Readonly<Record<string, unknown>>;
+}
+
+/** Trouble with a code. The message may be shown to the caller. */
+export class AppError extends Error {
+  override readonly name: string = 'AppError';
+  readonly code: ErrorCode;
+  readonly details: Readonly<Record<string, unknown>>;
+
+  constructor(code: ErrorCode, message: string, options: AppErrorOptions = {}) {
+    super(message, options);
+    this.code = code;
+    this.details = options.details ?? {};
+  }
+
+  get status(): number {
+    return ERROR_CODES[this.code].status;
+  }
+
+  get remedy(): string {
+    return ERROR_CODES[this.code].remedy;
+  }
+}
+
+/** A programmer error. Nothing catches it on purpose; the process logs it and exits. */
+export function invariant(condition: unknown, message: string): asserts condition {
+  if (!condition) throw new AppError('internal', `invariant broken: ${message}`);
+}
+
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -1,0 +1,79 @@
+import { Counter, Gauge, type Registry } from 'prom-client';
+
+/** A sample of one series: label values in the order of the metric's label names. */
+export type Sample = readonly [labels: readonly string[], value: number];
+
+/** Totals of the whole fleet as they stand in Redis. Exported by one process only, or sums would multiply. */
+export interface FleetSnapshot {
+  readonly accepted: readonly Sample[];
+  readonly unrouted: readonly Sample[];
+  readonly expected: readonly Sample[];
+  readonly postings: readonly Sample[];
+  readonly resolved: readonly Sample[];
+  readonly deliveries: readonly Sample[];
+  readonly deadLetters: readonly Sample[];
+  readonly documents: readonly Sample[];
+  readonly ratio: readonly Sample[];
+  readonly breaker: readonly Sample[];
+  readonly queueJobs: readonly Sample[];
+  readonly pastDue: readonly Sample[];
+}
+
+type Kind = 'counter' | 'gauge';
+const METRICS: readonly (readonly [keyof FleetSnapshot, Kind, string, readonly string[], string])[] = [
+  ['accepted', 'counter', 'ledger_events_accepted_total', ['source'], 'Events accepted, counted once each.'],
+  ['unrouted', 'counter', 'ledger_events_unrouted_total', ['source'], 'Accepted events that no route or endpoint wanted.'],
+  ['expected', 'counter', 'ledger_erp_expected_total', ['target'], 'ERP postings owed: one per event and target.'],
+  ['postings', 'counter', 'ledger_erp_postings_total', ['target'], 'Creating answers of the ERP; a double shows here.'],
+  ['resolved', 'counter', 'ledger_erp_resolved_total', ['target'], 'Owed postings that a person settled otherwise.'],
+  ['deliveries', 'gauge', 'ledger_deliveries', ['destination', 'status'], 'Deliveries by status.'],
+  ['deadLetters', 'gauge', 'dead_letters', ['destination'], 'Deliveries that are dead letters now.'],
+  ['documents', 'gauge', 'erp_documents', ['target'], "The ERP's own number of documents with our references."],
+  ['ratio', 'gauge', 'side_effect_ratio', ['target'], 'Documents (else postings) per posting owed; 1 is right.'],
+  ['breaker', 'gauge', 'breaker_state', ['target'], '0 closed, 1 half-open, 2 open.'],
+  ['queueJobs', 'gauge', 'queue_jobs', ['queue', 'state'], 'BullMQ jobs by state.'],
+  ['pastDue', 'gauge', 'past_due_seconds', ['queue'], 'How long the oldest alarm is past its time.'],
+];
+
+/**
+ * Registers the fleet's metrics. `latest` gives the newest snapshot, undefined while there is none: then no value is
+ * better than an old one, and `breakwater_fleet_snapshot_age_seconds` says how old what is shown is. A scrape never
+ * waits for Redis.
+ */
+export function exportFleet(registry: Registry, latest: () => { readonly snapshot: FleetSnapshot; readonly takenAt: number } | undefined): void {
+  for (const [field, kind, name, labelNames, help] of METRICS) {
+    const options = { name: `breakwater_${name}`, help, labelNames: [...labelNames], registers: [registry] };
+    if (kind === 'counter') {
+      const counter = new Counter({
+        ...options,
+        collect() {
+          this.reset();
+          for (const [labels, value] of latest()?.snapshot[field] ?? []) this.inc(labelled(labelNames, labels), value);
+        },
+      });
+      void counter;
+      continue;
+    }
+    const gauge = new Gauge({
+      ...options,
+      collect() {
+        this.reset();
+        for (const [labels, value] of latest()?.snapshot[field] ?? []) this.set(labelled(labelNames, labels), value);
+      },
+    });
+    void gauge;
+  }
+  const age = new Gauge({
+    name: 'breakwater_fleet_snapshot_age_seconds',
+    help: 'Age of the figures that are read from Redis; it grows while Redis does not answer.',
+    registers: [registry],
+    collect() {
+      const taken = latest();
+      if (taken) this.set((performance.now() - taken.takenAt) / 1_000);
+      else this.reset();
+    },
+  });
+  void age;
+}
+
+const labelled = (names: readonly string[], values: readonly string[]): Record<string, string> => Object.fromEntries(names.map((name, index) => [name, values[index] ?? '']));

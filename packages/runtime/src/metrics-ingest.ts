@@ -1,0 +1,62 @@
+import { collectDefaultMetrics, Counter, Histogram, Registry } from 'prom-client';
+
+/** What became of a webhook; the values of the metric's label. */
+export const WEBHOOK_OUTCOMES = [
+  'accepted',
+  'deduped',
+  'differs',
+  'replayed',
+  'rejected',
+  'unavailable',
+] as const;
+export type WebhookOutcome = (typeof WEBHOOK_OUTCOMES)[number];
+
+/** Label of every request to a source that is not configured: names from outside would grow the metric without bound. */
+export const UNKNOWN_SOURCE = 'unknown';
+
+/**
+ * 1 ms to 2 s, the limit for answering at all. 10 ms and 150 ms are the two promises about acknowledgements (p99 at half
+ * of saturation, and every one in a storm): a bucket's own bound is exact, a quantile between bounds is interpolated.
+ */
+const ACK_BUCKETS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1, 2];
+
+/** A registry of one process with Node's own metrics. Never prom-client's global one: tests start a service many times. */
+export function createRegistry(): Registry {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  return registry;
+}
+
+export interface IngestMetrics {
+  /** One more webhook of a source, or of UNKNOWN_SOURCE. */
+  readonly received: (source: string, outcome: WebhookOutcome) => void;
+  /** Seconds from a request's headers to its acknowledgement, its upload included: what the provider waits for. */
+  readonly acknowledged: (source: string, seconds: number) => void;
+}
+
+/**
+ * Metrics of accepting. Every outcome of every source begins at 0, or Prometheus would not see the first one as an
+ * increase.
+ */
+export function createIngestMetrics(registry: Registry, sources: readonly string[] = []): IngestMetrics {
+  const received = new Counter({
+    name: 'breakwater_webhooks_received_total',
+    help: 'Webhooks that were answered, by source and outcome. For rates; totals that must equal facts are in the ledger.',
+    labelNames: ['source', 'outcome'] as const,
+    registers: [registry],
+  });
+  const ackDuration = new Histogram({
+    name: 'breakwater_ack_duration_seconds',
+    help: 'Seconds from the headers of a webhook to its acknowledgement (2xx).',
+    labelNames: ['source'] as const,
+    buckets: ACK_BUCKETS_S,
+    registers: [registry],
+  });
+  for (const source of [...sources, UNKNOWN_SOURCE]) {
+    for (const outcome of WEBHOOK_OUTCOMES) received.inc({ source, outcome }, 0);
+  }
+  return {
+    received: (source, outcome) => received.inc({ source, outcome }),
+    acknowledged: (source, seconds) => ackDuration.observe({ source }, seconds),
+  };
+}

@@ -1,0 +1,58 @@
+import type { Logger } from '@breakwater/runtime/logger';
+import { messageOf } from '@breakwater/runtime/errors';
+import { Redis, type RedisOptions } from 'ioredis';
+
+export type { Redis } from 'ioredis';
+
+/**
+ * - `producer`: fails fast. For ingest, where a caller waits and a 503 is the honest answer.
+ * - `worker`: waits for Redis to come back. For BullMQ workers, whose blocking reads outlast any command time-out.
+ * - `scripts`: waits, but not for ever. For everything that runs beside a worker, and for the CLI.
+ */
+export type ConnectionKind = 'producer' | 'worker' | 'scripts';
+
+type ConnectionOptions = Omit<RedisOptions, 'replyMapping'>;
+
+const OPTIONS: Record<ConnectionKind, ConnectionOptions> = {
+  // 1.5 s: ingest must answer 503 within 2 s when Redis is silent.
+  producer: { maxRetriesPerRequest: 1, enableOfflineQueue: false, commandTimeout: 1_500, socketTimeout: 5_000, connectTimeout: 1_500 },
+  // Only socketTimeout frees a worker from a dead connection; it must outlast BullMQ's blocking reads (up to 10 s).
+  worker: { maxRetriesPerRequest: null, socketTimeout: 30_000 },
+  scripts: { maxRetriesPerRequest: null, socketTimeout: 15_000 },
+};
+
+/**
+ * Opens a connection that reconnects by itself (at most 1 s apart, so that a restart of Redis costs about a second).
+ * Never throws and never emits an unhandled error: trouble is logged once per outage.
+ */
+export function connectRedis(url: string, kind: ConnectionKind, logger: Logger, more: ConnectionOptions = {}): Redis {
+  const options: ConnectionOptions = {
+    ...OPTIONS[kind],
+    keepAlive: 10_000,
+    retryStrategy: (attempt: number) => Math.min(50 * 2 ** Math.min(attempt, 10), 1_000),
+    // A demoted primary answers READONLY; 2 = reconnect and send the command again.
+    reconnectOnError: (error: Error) => (error.message.startsWith('READONLY') ? 2 : false),
+    ...more,
+  };
+  const redis = new Redis(url, options);
+  let reported = false;
+  redis.on('error', (error: unknown) => {
+    if (!reported) logger.warn({ connection: kind, reason: messageOf(error) }, 'Redis is not reachable');
+    reported = true;
+  });
+  redis.on('ready', () => {
+    if (reported) logger.info({ connection: kind }, 'Redis is reachable again');
+    reported = false;
+  });
+  return redis;
+}
+
+/** Closes a connection: politely when it works, at once when it does not. */
+export async function closeRedis(redis: Redis): Promise<void> {
+  if (redis.status === 'end') return;
+  if (redis.status === 'ready') {
+    await redis.quit().catch(() => redis.disconnect());
+    return;
+  }
+  redis.disconnect();
+}

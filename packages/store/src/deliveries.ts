@@ -1,0 +1,147 @@
+import { type Attempt, DELIVERY_STATUSES, type DeadLetterReason, type Delivery, type DeliveryStatus } from '@breakwater/contracts/delivery';
+import { destinationKind, destinationLabel, parseDeliveryId } from '@breakwater/contracts/ids';
+import type { ResponseSample } from '@breakwater/contracts/attempt-result';
+import type { Redis } from 'ioredis';
+import type { Keyspace } from './keys.ts';
+
+/** Reads one delivery of an operator. Undefined when it does not exist, or is another operator's: the two look the same. */
+export async function readDelivery(redis: Redis, keys: Keyspace, operator: string, id: string): Promise<Delivery | undefined> {
+  const [delivery] = await readDeliveries(redis, keys, [id]);
+  return delivery?.operator === operator ? delivery : undefined;
+}
+
+/** Reads many deliveries with what their events say; records that do not exist are left out. */
+export async function readDeliveries(redis: Redis, keys: Keyspace, ids: readonly string[]): Promise<Delivery[]> {
+  const pipeline = redis.pipeline();
+  for (const id of ids) {
+    pipeline.hgetall(keys.delivery(id));
+    pipeline.hmget(keys.event(parseDeliveryId(id)?.event ?? ''), 'source', 'eventId', 'type');
+  }
+  const replies = (await pipeline.exec()) ?? [];
+  const deliveries: Delivery[] = [];
+  for (const [index, id] of ids.entries()) {
+    const [recordError, record] = replies[2 * index] ?? [];
+    const [eventError, event] = replies[2 * index + 1] ?? [];
+    const error = recordError ?? eventError;
+    if (error) throw error;
+    const delivery = toDelivery(id, record as Record<string, string>, event as (string | null)[]);
+    if (delivery) deliveries.push(delivery);
+  }
+  return deliveries;
+}
+
+function toDelivery(id: string, record: Record<string, string>, event: readonly (string | null)[]): Delivery | undefined {
+  const parts = parseDeliveryId(id);
+  const status = DELIVERY_STATUSES.find((each) => each === record['status']);
+  if (!parts || !status) return undefined;
+  const eventId = event[1] ?? '';
+  const dueAt = Number(record['nextAttemptAt'] ?? 0);
+  return {
+    id,
+    operator: record['operator'] ?? '',
+    event: { key: parts.event, source: event[0] ?? '', id: eventId, type: event[2] ?? '' },
+    destination: { kind: destinationKind(parts.destination), id: parts.destination, name: nameOf(parts.destination) },
+    reference: record['reference'] ?? eventId,
+    status,
+    statusAt: Number(record['statusAt']),
+    createdAt: Number(record['createdAt']),
+    nextAttemptAt: dueAt > 0 && (status === 'pending' || status === 'failed' || status === 'held') ? dueAt : null,
+    scheduleMade: Number(record['scheduleMade'] ?? 0),
+    replaysMade: Number(record['replaysMade'] ?? 0),
+    reason: status === 'dead_letter' && record['reason'] ? (record['reason'] as DeadLetterReason) : null,
+    inFlight: record['run'] !== undefined,
+    receipt: record['receipt'] ?? null,
+    attempts: readAttempts(record),
+  };
+}
+
+const nameOf = (destination: string): string => (destinationKind(destination) === 'erp' ? destinationLabel(destination) : destination);
+
+/** Rows a<n> are `s|begunAt|lateMs|durationMs|class|code` (`r|` for a replay), l<n> `at|class|code`; see prelude.lua. */
+function readAttempts(record: Record<string, string>): Attempt[] {
+  const attempts: Attempt[] = [];
+  for (let number = 1; number <= Number(record['attempts'] ?? 0); number += 1) {
+    const row = record[`a${number}`];
+    if (row === undefined) continue; // in flight, or begun and deferred before anything was sent
+    const [trigger, startedAt, lateMs, durationMs, failureClass = '', code = ''] = row.split('|');
+    const late = record[`l${number}`]?.split('|');
+    attempts.push({
+      number,
+      trigger: trigger === 'r' ? 'replay' : 'schedule',
+      outcome: failureClass === 'sent' || failureClass === 'posted' || failureClass === 'already_posted' ? 'sent' : failureClass === 'interrupted' ? 'interrupted' : 'failed',
+      class: failureClass,
+      code,
+      startedAt: Number(startedAt),
+      lateMs: Number(lateMs),
+      durationMs: Number(durationMs),
+      ...(late && { lateResult: { at: Number(late[0]), class: late[1] ?? '', code: late[2] ?? '' } }),
+    });
+  }
+  return attempts;
+}
+
+export interface DeliveryFilter {
+  readonly operator: string;
+  readonly statuses: readonly DeliveryStatus[];
+  /** Destination id. */
+  readonly destination?: string;
+}
+
+/**
+ * Ids of deliveries, newest first (by the time of the last status change). `offset` and `limit` page through the merged
+ * lists of the wanted statuses; each page reads at most (offset + limit) entries per status.
+ */
+export async function listDeliveryIds(redis: Redis, keys: Keyspace, filter: DeliveryFilter, offset: number, limit: number): Promise<string[]> {
+  const found: { id: string; at: number }[] = [];
+  const want = offset + limit;
+  for (const status of filter.statuses) {
+    let from = 0;
+    let taken = 0;
+    while (taken < want) {
+      const reply = await redis.zrevrange(keys.byStatus(filter.operator, status), from, from + PAGE - 1, 'WITHSCORES');
+      for (let index = 0; index < reply.length; index += 2) {
+        const id = reply[index] ?? '';
+        if (filter.destination !== undefined && parseDeliveryId(id)?.destination !== filter.destination) continue;
+        found.push({ id, at: Number(reply[index + 1]) });
+        taken += 1;
+      }
+      if (reply.length < 2 * PAGE) break;
+      from += PAGE;
+    }
+  }
+  return found
+    .toSorted((a, b) => b.at - a.at || (a.id < b.id ? 1 : -1))
+    .slice(offset, want)
+    .map(({ id }) => id);
+}
+
+const PAGE = 500;
+
+/** The last response sample of a delivery; it outlives a week at most, since it may hold a receiver's data. */
+const SAMPLE_TTL_S = 7 * 86_400;
+
+export async function writeSample(redis: Redis, keys: Keyspace, id: string, attempt: number, sample: ResponseSample): Promise<void> {
+  const key = keys.sample(id);
+  await redis
+    .multi()
+    .hset(key, 'attempt', attempt, 'contentType', sample.contentType, 'text', sample.text, 'truncated', sample.truncated ? '1' : '0')
+    .expire(key, SAMPLE_TTL_S)
+    .exec();
+}
+
+export async function readSample(redis: Redis, keys: Keyspace, id: string): Promise<(ResponseSample & { attempt: number }) | undefined> {
+  const fields = await redis.hgetall(keys.sample(id));
+  if (fields['attempt'] === undefined) return undefined;
+  return {
+    attempt: Number(fields['attempt']),
+    contentType: fields['contentType'] ?? '',
+    text: fields['text'] ?? '',
+    truncated: fields['truncated'] === '1',
+  };
+}
+
+/** Fixes the reference of a delivery whose mapping failed at fan-out, once. Resolves to the one that holds. */
+export async function fixReference(redis: Redis, keys: Keyspace, id: string, reference: string): Promise<string> {
+  await redis.hsetnx(keys.delivery(id), 'reference', reference);
+  return (await redis.hget(keys.delivery(id), 'reference')) ?? reference;
+}

@@ -1,0 +1,79 @@
+import type { DeliveryStatus } from '@breakwater/contracts/delivery';
+import { type QueueName, QUEUES } from '@breakwater/contracts/jobs';
+
+/**
+ * Every Redis key of Breakwater. All keys of one deployment carry one hash tag, so that a script may touch them in one
+ * step (Redis Cluster needs that; DESIGN 9 adds more shards). Scripts build the same names from `prefix`; the tidy test
+ * compares both with the table in ARCHITECTURE.md.
+ */
+export interface Keyspace {
+  /** `{bw:0}:`, first part of every key and ARGV 1 of every script. */
+  readonly prefix: string;
+  /** Prefix for BullMQ; its keys are `{bw:0}:<queue>:...`. */
+  readonly queues: string;
+  /** hash, retention: the event record: source, operator, id, type, entity, body, plan. */
+  readonly event: (eventKey: string) => string;
+  /** hash, retention: the delivery record; attempts are fields a<n>, late results l<n>. */
+  readonly delivery: (deliveryId: string) => string;
+  /** hash, 7 days: the last response sample of a delivery. Apart from the record, which must stay small. */
+  readonly sample: (deliveryId: string) => string;
+  /** zset alarm id -> when to look: every armed alarm until its attempt has ended. */
+  readonly alarms: (queue: Extract<QueueName, 'deliveries' | 'erp'>) => string;
+  /** hash: cap, ramp, pause, policy, breaker of a destination. */
+  readonly gate: (destination: string) => string;
+  /** zset alarm id -> since: who waits at a gate. */
+  readonly waiting: (destination: string) => string;
+  /** zset gate -> when to look: gates with waiters. */
+  readonly gates: string;
+  /** hash: every counter that must equal a fact. */
+  readonly ledger: string;
+  /** zset delivery -> since: deliveries of an operator in a status. */
+  readonly byStatus: (operator: string, status: DeliveryStatus) => string;
+  /** zset delivery -> created: deliveries of an operator to a destination. */
+  readonly byDestination: (operator: string, destination: string) => string;
+  /** zset delivery -> change number: dead letters whose shadow job is not in line yet. */
+  readonly shadows: string;
+  /** zset event key -> since: accepted events that no route or endpoint wanted. */
+  readonly unrouted: string;
+  /** string, dedupe ttl: first event id that came with these signed bytes (sources with unsigned ids). */
+  readonly replayGuard: (hash: string) => string;
+  /** hash: an endpoint's record. */
+  readonly endpoint: (endpointId: string) => string;
+  /** string: changes with every change of an operator's endpoints, so that fan-out may keep them in memory. */
+  readonly endpointsVersion: (operator: string) => string;
+  /** list, BullMQ's own: accepted events that wait for fan-out. Read only. */
+  readonly waitingEvents: string;
+  /** set: endpoint ids of an operator. */
+  readonly endpoints: (operator: string) => string;
+  /** stream, ~100,000 entries: who did what, why. */
+  readonly audit: string;
+}
+
+const SHARD = 0; // one shard until SHARDS comes (DESIGN 9)
+
+export function createKeyspace(deployment: string): Keyspace {
+  const tag = `{${deployment}:${SHARD}}`;
+  const prefix = `${tag}:`;
+  return Object.freeze<Keyspace>({
+    prefix,
+    queues: tag,
+    event: (eventKey) => `${prefix}event:${eventKey}`,
+    delivery: (deliveryId) => `${prefix}delivery:${deliveryId}`,
+    sample: (deliveryId) => `${prefix}sample:${deliveryId}`,
+    alarms: (queue) => `${prefix}alarms:${queue}`,
+    gate: (destination) => `${prefix}gate:${destination}`,
+    waiting: (destination) => `${prefix}gate:${destination}:waiting`,
+    gates: `${prefix}gates`,
+    ledger: `${prefix}ledger`,
+    byStatus: (operator, status) => `${prefix}index:${operator}:${status}`,
+    byDestination: (operator, destination) => `${prefix}index:${operator}:to:${destination}`,
+    shadows: `${prefix}shadows`,
+    unrouted: `${prefix}unrouted`,
+    replayGuard: (hash) => `${prefix}replay-guard:${hash}`,
+    endpoint: (endpointId) => `${prefix}endpoint:${endpointId}`,
+    endpointsVersion: (operator) => `${prefix}endpoints:${operator}:version`,
+    waitingEvents: `${tag}:${QUEUES.events}:wait`,
+    endpoints: (operator) => `${prefix}endpoints:${operator}`,
+    audit: `${prefix}audit`,
+  });
+}

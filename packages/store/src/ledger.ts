@@ -1,0 +1,38 @@
+import { DELIVERY_STATUSES, type DeliveryStatus } from '@breakwater/contracts/delivery';
+import type { Redis } from 'ioredis';
+import type { Keyspace } from './keys.ts';
+
+/** The counters that change in the same script as the state they count. */
+export interface Ledger {
+  readonly accepted: ReadonlyMap<string, number>;
+  readonly unrouted: ReadonlyMap<string, number>;
+  readonly expected: ReadonlyMap<string, number>;
+  readonly postings: ReadonlyMap<string, number>;
+  readonly resolved: ReadonlyMap<string, number>;
+  /** Destination label -> status -> deliveries now. */
+  readonly deliveries: ReadonlyMap<string, ReadonlyMap<DeliveryStatus, number>>;
+  readonly interrupted: number;
+}
+
+export async function readLedger(redis: Redis, keys: Keyspace): Promise<Ledger> {
+  const fields = Object.entries(await redis.hgetall(keys.ledger));
+  const group = (name: string): Map<string, number> =>
+    new Map(fields.filter(([field]) => field.startsWith(`${name}:`)).map(([field, value]) => [field.slice(name.length + 1), Number(value)]));
+  const deliveries = new Map<string, Map<DeliveryStatus, number>>();
+  for (const [labelled, value] of group('status')) {
+    const colon = labelled.lastIndexOf(':');
+    const label = labelled.slice(0, colon);
+    const status = DELIVERY_STATUSES.find((each) => each === labelled.slice(colon + 1));
+    if (!status) continue;
+    deliveries.set(label, (deliveries.get(label) ?? new Map<DeliveryStatus, number>()).set(status, value));
+  }
+  return {
+    accepted: group('accepted'),
+    unrouted: group('unrouted'),
+    expected: group('expected'),
+    postings: group('postings'),
+    resolved: group('resolved'),
+    deliveries,
+    interrupted: Number(fields.find(([field]) => field === 'interrupted')?.[1] ?? 0),
+  };
+}

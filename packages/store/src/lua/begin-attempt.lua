@@ -1,0 +1,17 @@
+-- Asks the record whether this alarm may start an attempt now, and if so writes the intent: number (the fence), lease, trigger.
+-- KEYS[1] delivery record
+-- ARGV prefix, policy, delivery id, alarm id, token (fresh per call; a resent command repeats it)
+-- Returns {'go', attempt, trigger, scheduleMade, reference or '', doubt, look-up-only reason or '', leaseMs, probe 0|1}
+--       | {'busy'|'early', waitMs} | {'stale', status, alarm id to arm or '', waitMs} | {'parked', 'cap'|'paused'|'breaker'} | {'missing'}
+local P, defaults, now = ARGV[1], cjson.decode(ARGV[2]), now_ms()
+local id, alarmId, token = ARGV[3], ARGV[4], ARGV[5]
+local d = load(P, id)
+if not d then redis.call('ZREM', alarms(P, id), alarmId); return { 'missing' } end
+local p = policy_of(P, defaults, d.destination)
+local _, trigger, what = parse(alarmId)
+local answer = admit(P, d, alarmId, trigger, what, now, p, token)
+if answer then return answer end
+local closed, why, probe
+if not passes_gates(d, trigger) then closed, why, probe = closed_gate(P, d, now) end
+if closed then park(P, closed, why, d, alarmId, now, p); return { 'parked', why } end
+return start(P, d, now, alarmId, trigger, p, token, probe)

@@ -1,0 +1,92 @@
+-- Records what came of an attempt and everything that follows from it, in one step.
+-- KEYS[1] delivery record
+-- ARGV prefix, policy, delivery id, alarm id, attempt, outcome, class, code, retryAfterMs or '', hand-off token or '', receipt or ''
+--      outcome: sent | gone | failed | posted | already_posted | rejected | unknown | reference_conflict | absent | deferred
+-- Returns {'done'|'late'|'missing', status, alarm id to arm or '', waitMs, hand-off as JSON [delivery, alarm id, go] or '', alarm ids to add ...}
+local P, defaults, now = ARGV[1], cjson.decode(ARGV[2]), now_ms()
+local id, alarmId, attempt = ARGV[3], ARGV[4], tonumber(ARGV[5])
+local outcome, class, code, receipt = ARGV[6], ARGV[7], ARGV[8], ARGV[11]
+local d = load(P, id)
+if not d then return { 'missing', '', '', 0, '' } end
+local p = policy_of(P, defaults, d.destination)
+local success = outcome == 'sent' or outcome == 'posted' or outcome == 'already_posted'
+local function next_alarm()
+  if d.status == 'failed' or d.status == 'pending' then return alarm_id(d), math.max(0, d.nextAttemptAt - now) end
+  return '', 0
+end
+local function answer(kind, handOff, queued)
+  local armed, wait = next_alarm()
+  return { kind, d.status, kind == 'done' and armed or '', wait, handOff or '', unpack(queued or {}) }
+end
+if d.run ~= attempt then
+  local logged = redis.call('HGET', key(P, id), 'a' .. attempt)
+  if outcome == 'deferred' or (logged and not string.find(logged, '|interrupted|', 1, true)) then return answer('done') end -- a resent command
+  if redis.call('HSETNX', key(P, id), 'l' .. attempt, now .. '|' .. class .. '|' .. code) == 0 then return answer('late') end
+  if success then -- a delivered fact counts, whenever it is learnt
+    count_posting(P, d, outcome)
+    if receipt ~= '' then put(P, d, 'receipt', receipt) end
+    if d.status ~= 'sent' then mark_sent(P, d, now, attempt) end
+  elseif outcome == 'unknown' then put(P, d, 'doubt', 1) end
+  return answer('late')
+end
+local trigger = d.runTrigger
+if outcome == 'deferred' then -- nothing was sent: no row, no attempt consumed; the number stays used, it was a fence
+  count(P, 'attempts:' .. trigger, -1)
+  clear_run(P, d)
+  local retryAlarm = alarmId
+  redis.call('ZREM', alarms(P, id), alarmId)
+  if trigger == 'schedule' then put(P, d, 'seq', d.seq + 1); retryAlarm = alarm_id(d) end
+  redis.call('ZADD', alarms(P, id), now + p.graceMs, retryAlarm)
+  local queued = trigger == 'replay' and { retryAlarm } or {}
+  release(P, d.destination, now, defaults, '', queued)
+  return answer('done', '', queued)
+end
+append_attempt(P, d, now, class, code)
+clear_run(P, d)
+redis.call('ZREM', alarms(P, id), alarmId)
+put(P, d, 'interruptions', 0)
+if trigger == 'replay' then drop_replay(P, d); redis.call('HINCRBY', key(P, id), 'replaysMade', 1) end
+if receipt ~= '' then put(P, d, 'receipt', receipt) end
+if success and erp_target(d.destination) then count_posting(P, d, outcome) end
+if outcome == 'absent' and trigger == 'schedule' then put(P, d, 'doubt', 0) end
+if outcome == 'unknown' and outcome_unknown(P, d, p) and not terminal(d) then bury(P, d, now, 'unknown_outcome') end
+if success then
+  if trigger == 'schedule' and not terminal(d) then put(P, d, 'scheduleMade', d.scheduleMade + 1) end
+  if d.status ~= 'sent' then mark_sent(P, d, now, attempt) end
+elseif outcome == 'gone' then -- also when a replay learnt it
+  if not terminal(d) then
+    if trigger == 'schedule' then put(P, d, 'scheduleMade', d.scheduleMade + 1) end
+    bury(P, d, now, 'gone')
+  end
+elseif trigger == 'schedule' and not terminal(d) then
+  if d.lookupFor ~= '' then -- a look-up-only attempt
+    if outcome == 'absent' then bury(P, d, now, d.lookupFor)
+    elseif outcome == 'reference_conflict' then bury(P, d, now, 'reference_conflict')
+    else
+      put(P, d, 'lookups', d.lookups + 1)
+      retry_in(P, d, now, p, math.min(math.max(p.settleMs, 1000) * 2 ^ math.min(d.lookups, 10), 300000)) -- 5 min at most: an answer is owed
+    end
+  elseif outcome == 'reference_conflict' then bury(P, d, now, 'reference_conflict')
+  elseif outcome == 'rejected' then
+    put(P, d, 'scheduleMade', d.scheduleMade + 1)
+    bury_after_lookup(P, d, now, p, class == 'mapping' and 'mapping_failed' or 'rejected')
+  elseif outcome == 'unknown' then schedule_failed(P, d, now, p, math.max(p.settleMs, tonumber(ARGV[9]) or 0))
+  else schedule_failed(P, d, now, p, tonumber(ARGV[9])) end
+end -- a failed replay leaves status and schedule as they were
+count(P, 'results:' .. label(d.destination) .. ':' .. outcome, 1)
+if p.breaker and class ~= 'mapping' and class ~= 'configuration' then judge(P, d, now, p.breaker, outcome ~= 'failed' and outcome ~= 'unknown') end
+local _, _, cap, halfOpen = free_slots(P, d.destination, now)
+if cap > 0 and not halfOpen then -- a destination that times out shrinks to one slot, each success gives one back
+  local g = gate(P, d.destination)
+  if string.sub(class, 1, 8) == 'timeout_' or (outcome == 'unknown') then redis.call('HSET', g, 'ramp', math.max(1, math.floor(cap / 2)))
+  elseif success then
+    local v = redis.call('HMGET', g, 'ramp', 'cap')
+    if v[1] then if tonumber(v[1]) + 1 >= (tonumber(v[2]) or 1e9) then redis.call('HDEL', g, 'ramp') else redis.call('HINCRBY', g, 'ramp', 1) end end
+  end
+end
+local queued = {}
+local started
+if d.keyGate ~= '' then started = release(P, d.keyGate, now, defaults, ARGV[10], queued) end
+local other = release(P, d.destination, now, defaults, started and '' or ARGV[10], queued)
+started = started or other
+return answer('done', started and cjson.encode(started) or '', queued)

@@ -1,0 +1,42 @@
+-- Creates the event's record (if absent) and its deliveries [from, from + count).
+-- KEYS[1] event record
+-- ARGV prefix, policy, event key, from, count, plan (JSON array of {d, k, r}: destination, serial key's gate, reference where it is
+--      not the event id), replan ('1': an empty stored plan may be replaced), source, operator, then field, value ... of the record
+-- Returns { destinations in the plan, alarm id ... whose job must be added }. A repeated run returns only what never began.
+local P, p, now = ARGV[1], cjson.decode(ARGV[2]), now_ms()
+local event, from, wanted = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
+local source, operator = ARGV[8], ARGV[9]
+local plan = redis.call('HGET', KEYS[1], 'plan') -- the stored plan wins: configuration may have changed since a run that died
+if not plan then
+  plan = ARGV[6]
+  redis.call('HSET', KEYS[1], 'plan', plan, 'recordedAt', now, 'source', source, 'operator', operator, unpack(ARGV, 10))
+  count(P, 'accepted:' .. source, 1)
+  if plan == '[]' then
+    count(P, 'unrouted:' .. source, 1)
+    redis.call('ZADD', P .. 'unrouted', now, event)
+  end
+elseif plan == '[]' and ARGV[7] == '1' and ARGV[6] ~= '[]' then
+  plan = ARGV[6]
+  redis.call('HSET', KEYS[1], 'plan', plan)
+  redis.call('ZREM', P .. 'unrouted', event)
+end
+local function create(id, destination, entry)
+  local v = redis.call('HMGET', key(P, id), 'status', 'attempts', 'seq')
+  if v[1] then return v[1] == 'pending' and v[2] == '0' and v[3] == '1' end -- made by a run that may have died before it added the job
+  redis.call('HSET', key(P, id), 'status', 'pending', 'statusAt', now, 'operator', operator, 'seq', 1, 'nextAttemptAt', now, 'scheduleMade', 0, 'attempts', 0, 'createdAt', now)
+  if entry.k then redis.call('HSET', key(P, id), 'keyGate', entry.k) end
+  if entry.r then redis.call('HSET', key(P, id), 'reference', entry.r) end
+  count(P, 'status:' .. label(destination) .. ':pending', 1)
+  if erp_target(destination) then count(P, 'expected:' .. erp_target(destination), 1) end
+  redis.call('ZADD', P .. 'index:' .. operator .. ':pending', now, id)
+  redis.call('ZADD', P .. 'index:' .. operator .. ':to:' .. destination, now, id)
+  redis.call('ZADD', alarms(P, id), now + p.graceMs, id .. '-1')
+  return true
+end
+local entries = cjson.decode(plan)
+local out = { #entries }
+for i = from + 1, math.min(from + wanted, #entries) do
+  local id = event .. '.' .. entries[i].d
+  if create(id, entries[i].d, entries[i]) then out[#out + 1] = id .. '-1' end
+end
+return out

@@ -1,0 +1,31 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { Redis } from 'ioredis';
+
+const read = (name: string): string => readFileSync(new URL(`./lua/${name}.lua`, import.meta.url), 'utf8');
+
+export type ScriptReply = string | number | null | readonly ScriptReply[];
+
+export interface Script {
+  /** Runs on one connection. A reply that was lost is asked for again by ioredis, so scripts find their own earlier work. */
+  readonly run: (redis: Redis, keys: readonly string[], args: readonly (string | number)[]) => Promise<ScriptReply[]>;
+}
+
+/** Binds `lua/<name>.lua`, with the shared prelude in front where it is a script of the delivery record. */
+export function loadScript(name: string, options: { readonly prelude: boolean }): Script {
+  const lua = options.prelude ? `${read('prelude')}\n${read(name)}` : read(name);
+  const sha = createHash('sha1').update(lua).digest('hex');
+  return {
+    async run(redis, keys, args) {
+      let reply: unknown;
+      try {
+        reply = await redis.evalsha(sha, keys.length, ...keys, ...args);
+      } catch (error) {
+        // A restarted Redis has an empty script cache.
+        if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
+        reply = await redis.eval(lua, keys.length, ...keys, ...args);
+      }
+      return (Array.isArray(reply) ? reply : [reply]) as ScriptReply[];
+    },
+  };
+}

@@ -1,0 +1,64 @@
+import { openDeliveries } from '@breakwater/core/delivery-deps';
+import { takeSnapshot } from '@breakwater/core/fleet-snapshot';
+import { createErpTargets, type ReadyErpTarget } from '@breakwater/erp/targets';
+import { createHttpClient } from '@breakwater/http/client';
+import { messageOf } from '@breakwater/runtime/errors';
+import { exportFleet, type FleetSnapshot } from '@breakwater/runtime/metrics-fleet';
+import { createRegistry } from '@breakwater/runtime/metrics-process';
+import { startOpsServer } from '@breakwater/runtime/ops-server';
+import { startLoop } from '@breakwater/runtime/poll';
+import type { ServiceContext } from '@breakwater/runtime/service';
+import type { ServiceConfig } from '@breakwater/runtime/service-main';
+
+/** Below Prometheus' usual scrape interval of 15 s. */
+const SNAPSHOT_EVERY_MS = 2_000;
+/** A snapshot this old is not shown any more: no figure is better than one from before an outage. */
+const SNAPSHOT_VALID_MS = 30_000;
+const DOCUMENTS_EVERY_MS = 30_000;
+
+/** Exports the ledger: the figures of the whole fleet, once. */
+export async function start(config: ServiceConfig, context: ServiceContext): Promise<{ readonly opsPort: number }> {
+  const { defer, logger } = context;
+  const registry = createRegistry({ processMetrics: true });
+  let taken: { snapshot: FleetSnapshot; takenAt: number } | undefined;
+  const current = (): typeof taken => (taken && performance.now() - taken.takenAt < SNAPSHOT_VALID_MS ? taken : undefined);
+  exportFleet(registry, current);
+
+  const deliveries = openDeliveries(config, context);
+  const ops = await startOpsServer({ host: config.host, port: config.opsPort, registry, notReady: () => (current() ? [] : ['Redis has not answered yet']) });
+  defer('ops', () => ops.close());
+  const client = createHttpClient({});
+  defer('http client', () => client.close());
+  const targets = createErpTargets(config.breakwater, client);
+
+  const documents = new Map<string, number>();
+  const stopCounting = startLoop(
+    DOCUMENTS_EVERY_MS,
+    () => countDocuments(targets, documents, (target, error) => logger.warn({ target, reason: messageOf(error) }, "the ERP's documents could not be counted")),
+    (error) => logger.error({ err: error }, 'counting documents failed'),
+  );
+  defer('counting documents', stopCounting);
+  const stopSnapshots = startLoop(
+    SNAPSHOT_EVERY_MS,
+    async () => {
+      const snapshot = await takeSnapshot({ ...deliveries, targets }, documents);
+      taken = { snapshot, takenAt: performance.now() };
+    },
+    (error) => logger.warn({ reason: messageOf(error) }, 'the ledger could not be read'),
+  );
+  defer('snapshots', stopSnapshots);
+  return { opsPort: ops.port };
+}
+
+/** A target whose ERP does not answer keeps no figure: the ratio then falls back on the postings we counted. */
+async function countDocuments(targets: ReadonlyMap<string, ReadyErpTarget>, documents: Map<string, number>, onError: (target: string, error: unknown) => void): Promise<void> {
+  for (const { name, adapter } of targets.values()) {
+    if (!adapter.count) continue;
+    try {
+      documents.set(name, await adapter.count());
+    } catch (error) {
+      documents.delete(name);
+      onError(name, error);
+    }
+  }
+}

@@ -1,0 +1,55 @@
+import type { BreakwaterConfig } from '@breakwater/contracts/config';
+import { createAcceptor } from '@breakwater/core/accept';
+import { closeServer, listen } from '@breakwater/runtime/listen';
+import { createIngestMetrics, createRegistry } from '@breakwater/runtime/metrics-ingest';
+import { startOpsServer } from '@breakwater/runtime/ops-server';
+import type { ServiceContext } from '@breakwater/runtime/service';
+import { createRouter } from './router.ts';
+import { createIngestServer } from './server.ts';
+
+export interface IngestConfig {
+  readonly host: string;
+  readonly port: number;
+  readonly opsPort: number;
+  readonly breakwater: BreakwaterConfig;
+  readonly keyPrefix: string;
+  readonly redisUrl: string;
+  readonly durability: 'strict' | 'relaxed';
+}
+
+/** Requests in flight are milliseconds from their answer; what takes longer is a slow upload, which its sender repeats. */
+const CLOSE_GRACE_MS = 5_000;
+
+/**
+ * Starts ingest and resolves to the ports in use. It listens whatever Redis does: without it the answer is 503, which a
+ * provider repeats. Throws AppError config_invalid and port_taken.
+ */
+export async function start(
+  config: IngestConfig,
+  { defer, logger, signal }: ServiceContext,
+): Promise<{ readonly port: number; readonly opsPort: number }> {
+  const { host, breakwater, redisUrl, keyPrefix, durability } = config;
+  const registry = createRegistry();
+  const metrics = createIngestMetrics(registry, Object.keys(breakwater.sources));
+
+  const acceptor = createAcceptor({ redisUrl, keyPrefix, durability, ingest: breakwater.ingest, logger });
+  defer('acceptor', () => acceptor.close());
+
+  // Closed after the public server, so that probes see "not ready" while the last requests finish.
+  const notReady = (): readonly string[] => (signal.aborted ? ['stopping'] : acceptor.notReady());
+  const ops = await startOpsServer({ host, port: config.opsPort, registry, notReady });
+  defer('ops server', ops.close);
+
+  const router = createRouter({
+    sources: breakwater.sources,
+    acceptor,
+    metrics,
+    logger,
+    isClosing: () => signal.aborted,
+  });
+  const server = createIngestServer(router);
+  const port = await listen(server, config.port, host);
+  defer('http server', () => closeServer(server, CLOSE_GRACE_MS));
+  logger.info({ host, port, opsPort: ops.port, sources: Object.keys(breakwater.sources) }, 'ingest listens');
+  return { port, opsPort: ops.port };
+}

@@ -1,0 +1,137 @@
+import type { BreakwaterConfig } from '@breakwater/contracts/config';
+import { newId } from '@breakwater/contracts/ids';
+import type { Acceptor } from '@breakwater/core/accept';
+import { AppError, type ErrorCode, messageOf } from '@breakwater/runtime/errors';
+import type { Logger } from '@breakwater/runtime/logger';
+import { type IngestMetrics, UNKNOWN_SOURCE } from '@breakwater/runtime/metrics-ingest';
+import { createVerifier } from '@breakwater/signatures/verify';
+import express, { type ErrorRequestHandler, type Express, type Request, type Response } from 'express';
+import { errorReply, type Reply } from './answers.ts';
+import { createBodyBudget } from './raw-body.ts';
+import { type KnownSource, receive, type Received } from './receive.ts';
+import { send } from './send.ts';
+
+export interface RouterDeps {
+  readonly sources: BreakwaterConfig['sources'];
+  readonly acceptor: Pick<Acceptor, 'accept'>;
+  readonly metrics: IngestMetrics;
+  readonly logger: Logger;
+  /** True once the process is stopping: answers then ask the client to connect anew. */
+  readonly isClosing: () => boolean;
+  /** ms since the epoch. */
+  readonly now?: () => number;
+  readonly maxBufferedBytes?: number;
+}
+
+/** Bodies held in memory at one time: ten of the largest kind, or 256 of the default limit. */
+const MAX_BUFFERED_BYTES = 256 * 1024 * 1024;
+
+/** The routes of ingest. Throws AppError config_invalid that lists every source whose secrets cannot be used. */
+export function createRouter(deps: RouterDeps): Express {
+  const { logger, metrics } = deps;
+  const known = knownSources(deps.sources);
+  const receiving = {
+    acceptor: deps.acceptor,
+    budget: createBodyBudget(deps.maxBufferedBytes ?? MAX_BUFFERED_BYTES),
+    now: deps.now ?? Date.now,
+  };
+  const answer = (request: Request, response: Response, reply: Reply): void =>
+    send(request, response, reply, deps.isClosing());
+
+  const webhook = async (request: Request<{ source: string }>, response: Response): Promise<void> => {
+    const startedAt = performance.now();
+    const source = known.get(request.params.source);
+    if (source === undefined) {
+      metrics.received(UNKNOWN_SOURCE, 'rejected');
+      return answer(
+        request,
+        response,
+        errorReply('source_unknown', 'No source of this name is configured here.'),
+      );
+    }
+    if (request.method !== 'POST') {
+      metrics.received(source.name, 'rejected');
+      return answer(
+        request,
+        response,
+        errorReply('method_not_allowed', 'Webhooks are taken by POST only.', { allow: 'POST' }),
+      );
+    }
+    const received = await receive(receiving, source, request, response);
+    if (received === undefined) return;
+    metrics.received(source.name, received.outcome);
+    note(logger, source.name, received, response);
+    answer(request, response, received.reply);
+    if (received.code === undefined)
+      metrics.acknowledged(source.name, (performance.now() - startedAt) / 1_000);
+  };
+
+  const app = express();
+  app.disable('x-powered-by');
+  app.set('query parser', false); // nothing is read from the query
+  app.enable('case sensitive routing');
+  app.all('/webhooks/:source', (request, response, next) => {
+    webhook(request, response).catch(next);
+  });
+  app.use((request, response) =>
+    answer(request, response, errorReply('not_found', 'There is nothing at this path.')),
+  );
+  const onError: ErrorRequestHandler = (error: unknown, request, response, _next) => {
+    const { code, message } = describeError(error);
+    const requestId = newId();
+    if (code === 'internal') logger.error({ requestId, err: error }, 'a request failed');
+    else logger.debug({ requestId, code }, 'a request was refused');
+    response.setHeader('x-request-id', requestId);
+    answer(request, response, errorReply(code, message));
+  };
+  app.use(onError);
+  return app;
+}
+
+/** By name in a Map: `__proto__` and `constructor` are names like any other there, and unknown. */
+function knownSources(sources: BreakwaterConfig['sources']): ReadonlyMap<string, KnownSource> {
+  const known = new Map<string, KnownSource>();
+  const mistakes: string[] = [];
+  for (const [name, source] of Object.entries(sources)) {
+    try {
+      known.set(name, { name, source, verify: createVerifier(source) });
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      mistakes.push(`✖ ${messageOf(error)}\n  → at sources.${name}`);
+    }
+  }
+  if (mistakes.length > 0)
+    throw new AppError('config_invalid', `The sources are not valid:\n${mistakes.join('\n')}`);
+  return known;
+}
+
+/** Whatever a person may have to find again gets a request id, in the log and in the answer. Never a payload. */
+function note(logger: Logger, source: string, received: Received, response: Response): void {
+  const { code, outcome, eventId } = received;
+  if (code === undefined) {
+    if (outcome === 'differs' || outcome === 'replayed')
+      logger.warn({ source, outcome, eventId }, 'a duplicate is not like the first');
+    return;
+  }
+  const requestId = newId();
+  response.setHeader('x-request-id', requestId);
+  const line = {
+    requestId,
+    source,
+    code,
+    eventId,
+    ...(received.error === undefined ? {} : { err: received.error }),
+  };
+  if (received.error !== undefined) logger.error(line, 'an event could not be accepted');
+  // The acceptor says once that it cannot accept; in an outage one line for each request would bury that one.
+  else if (outcome === 'unavailable') logger.debug(line, 'a webhook was sent away');
+  else logger.warn(line, `a webhook was refused: ${received.message}`);
+}
+
+/** The router itself refuses paths that cannot be decoded, with status 400; everything else here is a fault of ours. */
+function describeError(error: unknown): { readonly code: ErrorCode; readonly message: string } {
+  const status = error instanceof Error && 'status' in error ? error.status : 500;
+  return status === 400
+    ? { code: 'request_invalid', message: 'The path holds a percent sign that begins no valid encoding.' }
+    : { code: 'internal', message: 'The request failed here. Send it again later.' };
+}
