@@ -133,7 +133,9 @@ export class Inbox {
 
   async #write(lines: readonly Line[]): Promise<void> {
     const bytes = Buffer.from(lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
-    // What a failed write left behind goes first, or it would become the beginning of the next line.
+    // What a failed write left behind goes first, or it would become the beginning of the next line. Should the process die
+    // before that, whole lines of it count after the restart: they were answered 5xx, but their bodies are here, so the
+    // work is done once and the retry is a duplicate.
     if (this.#torn) await this.#file.truncate(this.#sizeBytes);
     this.#torn = true;
     await this.#file.appendFile(bytes);

@@ -71,13 +71,25 @@ test('while the inbox cannot be written messages are answered 503 and not rememb
   expect(refused.map(({ status }) => status)).toEqual([503, 503, 503]);
   expect(await events(limited.port)).toEqual([{ id: 'evt-1', deliveries: 1 }]);
   expect(await send(limited.port, 'evt-big', { body })).toMatchObject({ status: 503 }); // no "duplicate"
-  // There is room for this one, and half of evt-big must not be in front of it.
+  // There is room for these, the same id among them, and half of evt-big must not be in front of it.
   expect(await send(limited.port, 'evt-2')).toEqual(ACCEPTED);
+  expect(await send(limited.port, 'evt-big', { body: '"small"' })).toEqual(ACCEPTED);
   await limited.kill('SIGKILL');
 
   const { port } = await start({ inboxFile });
   expect(await send(port, 'evt-1')).toEqual(DUPLICATE);
   expect(await send(port, 'evt-2')).toEqual(DUPLICATE);
+  expect(await send(port, 'evt-big')).toEqual(DUPLICATE);
+  expect((await committedIn(inboxFile)).filter(Boolean)).toEqual(['evt-1', 'evt-2', 'evt-big']);
+});
+
+test('what was answered 503 is accepted after a restart', async () => {
+  const inboxFile = await temporaryInbox();
+  const limited = await startProcess({ INBOX_FILE: inboxFile }, 'ulimit -f 16; exec "$0" "$@"');
+  const body = JSON.stringify('x'.repeat(20_000));
+  expect(await send(limited.port, 'evt-big', { body })).toMatchObject({ status: 503 });
+  await limited.kill('SIGKILL');
+  const { port } = await start({ inboxFile });
   expect(await send(port, 'evt-big', { body })).toEqual(ACCEPTED);
 });
 

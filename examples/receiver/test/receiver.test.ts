@@ -42,7 +42,7 @@ test('a message signed with another secret is refused and not remembered', async
 test.each([
   ['webhook-id', 'evt-2'],
   ['webhook-id', ''],
-  ['webhook-timestamp', String(Math.floor(Date.now() / 1000) + 1)],
+  ['webhook-timestamp', String(Math.floor(Date.now() / 1000) + 60)],
   ['webhook-timestamp', ''],
   ['webhook-timestamp', 'yesterday'],
   ['webhook-signature', ''],

@@ -125,6 +125,18 @@ test('a hanging ERP neither answers nor applies, and breaks the held connections
   expect(await erp.stats()).toMatchObject({ postings: 1 });
 });
 
+test('a posting that came while the ERP hung is not applied after it is healed, even if its warehouse was busy', async () => {
+  const erp = await startProcess();
+  await erp.faults({ latencyMs: WHILE_MS });
+  const before = await erp.begin('evt-1');
+  await erp.faults({ hang: true });
+  const held = await erp.begin('evt-2');
+  await erp.faults({});
+  expect((await held.answer).status).toBe('rejected');
+  expect(await before.answer).toMatchObject({ value: { status: 201 } });
+  expect(await erp.stats()).toMatchObject({ postings: 1 });
+});
+
 test('postings that were waiting when the ERP began to hang are not applied either', async () => {
   const erp = await startProcess();
   await erp.faults({ latencyMs: WHILE_MS });

@@ -16,8 +16,8 @@ export interface SnapshotDeps {
 
 const BREAKER_VALUE = { closed: 0, half_open: 1, open: 2 } as const;
 
-/** Reads the fleet's figures once. `documents` are the ERPs' own counts, as far as they are known. */
-export async function takeSnapshot(deps: SnapshotDeps, documents: ReadonlyMap<string, number>): Promise<FleetSnapshot> {
+/** Reads the fleet's figures once. `counts` are the ERPs' own, as far as they are known. */
+export async function takeSnapshot(deps: SnapshotDeps, counts: ReadonlyMap<string, DocumentCount>): Promise<FleetSnapshot> {
   const { redis, keys, targets } = deps;
   const ledger = await readLedger(redis, keys);
   const names = [...targets.keys()];
@@ -34,20 +34,45 @@ export async function takeSnapshot(deps: SnapshotDeps, documents: ReadonlyMap<st
     resolved: names.map((name) => [[name], ledger.resolved.get(name) ?? 0]),
     deliveries,
     deadLetters: ['endpoint', ...names].map((label) => [[label], ledger.deliveries.get(label)?.get('dead_letter') ?? 0]),
-    documents: samples(documents),
-    ratio: names.map((name) => [[name], sideEffectRatio(ledger, name, documents.get(name))]),
+    documents: [...counts].map(([name, { documents }]) => [[name], documents]),
+    ratio: names.map((name) => [[name], sideEffectRatio(ledger, name, counts.get(name))]),
     breaker: names.map((name, index) => [[name], BREAKER_VALUE[breakers[index]?.state ?? 'closed']]),
     queueJobs: depths.map(({ queue, state, jobs }) => [[queue, state], jobs]),
     pastDue,
   };
 }
 
-/** Documents (else postings) per posting owed; 1 when none is owed. */
-export function sideEffectRatio(ledger: Ledger, target: string, documents: number | undefined): number {
-  const owed = (ledger.expected.get(target) ?? 0) - (ledger.resolved.get(target) ?? 0);
-  const done = documents ?? ledger.postings.get(target) ?? 0;
-  if (owed <= 0) return done > 0 ? Number.POSITIVE_INFINITY : 1;
-  return done / owed;
+/** An ERP's own number of documents, and how many were owed at that time. */
+export interface DocumentCount {
+  readonly documents: number;
+  readonly owed: number;
+}
+
+/**
+ * Counts an ERP's documents. The ledger is read afterwards: what is posted in between was owed before, so the pair never
+ * shows an excess that is none.
+ */
+export async function countDocuments(deps: Pick<SnapshotDeps, 'redis' | 'keys'>, target: ReadyErpTarget): Promise<DocumentCount | undefined> {
+  if (!target.adapter.count) return undefined;
+  const documents = await target.adapter.count();
+  return { documents, owed: owedBy(await readLedger(deps.redis, deps.keys), target.name) };
+}
+
+const owedBy = (ledger: Ledger, target: string): number => (ledger.expected.get(target) ?? 0) - (ledger.resolved.get(target) ?? 0);
+
+/**
+ * Documents per posting owed, both of the time of the last count: compared with what is owed now, a busy minute would
+ * look like a loss. Our own postings show an excess at once; they stand in altogether where the ERP cannot be counted.
+ * 1 when nothing is owed.
+ */
+export function sideEffectRatio(ledger: Ledger, target: string, count: DocumentCount | undefined): number {
+  const posted = ratio(ledger.postings.get(target) ?? 0, owedBy(ledger, target));
+  return count === undefined ? posted : Math.max(ratio(count.documents, count.owed), posted > 1 ? posted : 0);
+}
+
+function ratio(done: number, owed: number): number {
+  if (owed > 0) return done / owed;
+  return done > 0 ? Number.POSITIVE_INFINITY : 1;
 }
 
 const samples = (map: ReadonlyMap<string, number>): Sample[] => [...map].map(([label, value]) => [[label], value]);

@@ -128,7 +128,7 @@ class Exchange {
     this.#request = request;
     // node:http writes what is queued right after this event, in the same turn; a destroyed socket takes nothing.
     request.once('socket', (socket) => {
-      if (!this.#isOver && this.#options.mayWrite()) {
+      if (this.#options.mayWrite() && !this.#isOver) {
         this.#progress = 'written';
         return;
       }
@@ -183,12 +183,11 @@ class Exchange {
 
   #onError(error: unknown): void {
     const { code, message } = innermost(error);
-    const closed = code === '' && this.#progress === 'written';
-    this.#fail(closed ? 'ECONNRESET' : code, message, undefined);
+    this.#fail(code, message, undefined);
   }
 
   #onTimeout(): void {
-    // what the body may take is counted apart
+    if (this.#response) return; // what the body may take is counted apart
     const waited = this.#progress === 'connecting' ? 'connection' : 'response';
     const name = waited === 'connection' ? 'timeout_connect' : 'timeout_response';
     this.#fail('ETIMEDOUT', `No ${waited} within ${this.#options.timeoutMs} ms.`, name);

@@ -250,6 +250,24 @@ test('a request that is aborted in the turn in which it was made writes nothing'
   );
 });
 
+test('a request that is aborted while permission to write it is asked for writes nothing', async () => {
+  const { server, received } = rawServer(() => {});
+  await withServer(server, async (port) =>
+    withClient(async (client) => {
+      const stop = new AbortController();
+      let asked = 0;
+      const mayWrite = (): boolean => {
+        asked += 1;
+        if (asked === 2) stop.abort();
+        return true;
+      };
+      const outcome = await client.request(post(port, { signal: stop.signal, mayWrite }));
+      expect(outcome).toMatchObject({ kind: 'failure', class: 'interrupted', sent: 'no' });
+      expect(received()).toBe('');
+    }),
+  );
+});
+
 test('closing the client ends what is in flight and refuses what comes later', async () => {
   const arrived = Promise.withResolvers<void>();
   const { server } = rawServer(() => arrived.resolve());

@@ -181,6 +181,21 @@ test('a body of exactly the size that was asked for is whole', async () => {
   );
 });
 
+test('a body that comes after the timeout, but soon after the headers, is whole', async () => {
+  await answering(
+    (_request, response) => {
+      response.write('first;');
+      setTimeout(() => response.end('last'), 400);
+    },
+    async (port) =>
+      withClient(async (client) => {
+        const outcome = await client.request(post(port, { timeoutMs: 200 }));
+        expect(outcome).toMatchObject({ kind: 'response', status: 200, truncated: false });
+        expect(outcome.kind === 'response' && outcome.body.toString()).toBe('first;last');
+      }),
+  );
+});
+
 test('a body that drips after a 200 is still a 200, with what came', async () => {
   await answering(
     (_request, response) => {

@@ -1,5 +1,5 @@
 import { openDeliveries } from '@breakwater/core/delivery-deps';
-import { takeSnapshot } from '@breakwater/core/fleet-snapshot';
+import { countDocuments, type DocumentCount, takeSnapshot } from '@breakwater/core/fleet-snapshot';
 import { createErpTargets, type ReadyErpTarget } from '@breakwater/erp/targets';
 import { createHttpClient } from '@breakwater/http/client';
 import { messageOf } from '@breakwater/runtime/errors';
@@ -31,17 +31,17 @@ export async function start(config: ServiceConfig, context: ServiceContext): Pro
   defer('http client', () => client.close());
   const targets = createErpTargets(config.breakwater, client);
 
-  const documents = new Map<string, number>();
+  const counts = new Map<string, DocumentCount>();
   const stopCounting = startLoop(
     DOCUMENTS_EVERY_MS,
-    () => countDocuments(targets, documents, (target, error) => logger.warn({ target, reason: messageOf(error) }, "the ERP's documents could not be counted")),
+    () => countAll(deliveries, targets, counts, (target, error) => logger.warn({ target, reason: messageOf(error) }, "the ERP's documents could not be counted")),
     (error) => logger.error({ err: error }, 'counting documents failed'),
   );
   defer('counting documents', stopCounting);
   const stopSnapshots = startLoop(
     SNAPSHOT_EVERY_MS,
     async () => {
-      const snapshot = await takeSnapshot({ ...deliveries, targets }, documents);
+      const snapshot = await takeSnapshot({ ...deliveries, targets }, counts);
       taken = { snapshot, takenAt: performance.now() };
     },
     (error) => logger.warn({ reason: messageOf(error) }, 'the ledger could not be read'),
@@ -51,14 +51,19 @@ export async function start(config: ServiceConfig, context: ServiceContext): Pro
 }
 
 /** A target whose ERP does not answer keeps no figure: the ratio then falls back on the postings we counted. */
-async function countDocuments(targets: ReadonlyMap<string, ReadyErpTarget>, documents: Map<string, number>, onError: (target: string, error: unknown) => void): Promise<void> {
-  for (const { name, adapter } of targets.values()) {
-    if (!adapter.count) continue;
+async function countAll(
+  deliveries: ReturnType<typeof openDeliveries>,
+  targets: ReadonlyMap<string, ReadyErpTarget>,
+  counts: Map<string, DocumentCount>,
+  onError: (target: string, error: unknown) => void,
+): Promise<void> {
+  for (const target of targets.values()) {
     try {
-      documents.set(name, await adapter.count());
+      const count = await countDocuments(deliveries, target);
+      if (count) counts.set(target.name, count);
     } catch (error) {
-      documents.delete(name);
-      onError(name, error);
+      counts.delete(target.name);
+      onError(target.name, error);
     }
   }
 }

@@ -1,0 +1,84 @@
+import { checkResolvable, listDeadLetters, resolveDeadLetter } from '@breakwater/core/dead-letters';
+import type { Command } from 'commander';
+import type { CliContext } from '../context.ts';
+import {
+  checkReason,
+  destinationOf,
+  dryRunOption,
+  endpointOption,
+  limitOption,
+  offsetOption,
+  targetOption,
+} from '../options.ts';
+import { withDeliveries, withStore } from '../store-access.ts';
+import { bulkReplayCommand } from './dead-letter-replay.ts';
+import { printPage } from './deliveries.ts';
+
+/** `dead-letters list|replay|resolve`: deliveries that were given up. */
+export function deadLettersCommand(program: Command, context: CliContext): void {
+  const deadLetters = program.command('dead-letters').description('deliveries that were given up');
+  deadLetters
+    .command('list')
+    .description('dead letters, newest first')
+    .addOption(endpointOption())
+    .addOption(targetOption())
+    .option(
+      '--reason <reason>',
+      'only those given up for this reason: exhausted, gone, rejected, mapping_failed ...',
+    )
+    .addOption(limitOption())
+    .addOption(offsetOption())
+    .action(context.action((options: ListOptions) => list(context, options)));
+  bulkReplayCommand(deadLetters, context);
+  deadLetters
+    .command('resolve')
+    .description('close a dead letter that a person settled otherwise; no attempt follows')
+    .argument('<id>')
+    .requiredOption('--reason <text>', 'how it was settled, for the audit log')
+    .addOption(dryRunOption())
+    .action(context.action((id: string, options: ResolveOptions) => resolve(context, id, options)));
+}
+
+interface ListOptions {
+  readonly endpoint?: string;
+  readonly target?: string;
+  readonly reason?: string;
+  readonly limit: number;
+  readonly offset: number;
+}
+
+async function list(context: CliContext, options: ListOptions): Promise<void> {
+  const { reason, offset, limit } = options;
+  const filter = {
+    operator: context.globals().operator,
+    ...destinationOf(options),
+    ...(reason !== undefined && { reason }),
+  };
+  const page = await withStore(context, ({ redis, keys }) =>
+    listDeadLetters(redis, keys, filter, offset, limit),
+  );
+  printPage(context, page.deliveries, page.nextOffset);
+}
+
+interface ResolveOptions {
+  readonly reason: string;
+  readonly dryRun?: boolean;
+}
+
+async function resolve(
+  context: CliContext,
+  delivery: string,
+  { reason: text, dryRun }: ResolveOptions,
+): Promise<void> {
+  const { operator } = context.globals();
+  const reason = checkReason(text);
+  if (dryRun) await withStore(context, (store) => checkResolvable(store, operator, delivery));
+  else
+    await withDeliveries(context, (deliveries) =>
+      resolveDeadLetter(deliveries, { operator, delivery, reason, actor: context.actor }),
+    );
+  context.print(
+    { ok: true, ...(dryRun && { dryRun }), delivery, status: dryRun ? 'dead_letter' : 'resolved' },
+    () => (dryRun ? `${delivery} would be resolved. Nothing was changed.` : `${delivery} is resolved.`),
+  );
+}

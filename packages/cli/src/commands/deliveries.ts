@@ -1,0 +1,95 @@
+import { DELIVERY_STATUSES, type DeliveryStatus } from '@breakwater/contracts/delivery';
+import { noDelivery } from '@breakwater/core/dead-letters';
+import { isPaused } from '@breakwater/store/endpoints';
+import { listDeliveryIds, readDeliveries, readDelivery, readSample } from '@breakwater/store/deliveries';
+import { type Command, Option } from 'commander';
+import type { CliContext } from '../context.ts';
+import { destinationOf, endpointOption, limitOption, offsetOption, oneOf, targetOption } from '../options.ts';
+import { withStore } from '../store-access.ts';
+import { replayCommand } from './delivery-replay.ts';
+import { remediesOf, renderDeliveries, renderDelivery } from './delivery-view.ts';
+
+/** `deliveries list|show|replay`. */
+export function deliveriesCommand(program: Command, context: CliContext): void {
+  const deliveries = program
+    .command('deliveries')
+    .description('one event to one destination each, with all attempts');
+  deliveries
+    .command('list')
+    .description('deliveries, latest change first')
+    .addOption(
+      new Option(
+        '--status <status>',
+        `${DELIVERY_STATUSES.join(', ')}; may be repeated (default: all)`,
+      ).argParser(oneOf(DELIVERY_STATUSES)),
+    )
+    .addOption(endpointOption())
+    .addOption(targetOption())
+    .addOption(limitOption())
+    .addOption(offsetOption())
+    .action(context.action((options: ListOptions) => list(context, options)));
+  deliveries
+    .command('show')
+    .description('one delivery: its attempts, what to do about them, the last answer, the next attempt')
+    .argument('<id>')
+    .action(context.action((id: string) => show(context, id)));
+  replayCommand(deliveries, context);
+}
+
+interface ListOptions {
+  readonly status?: readonly DeliveryStatus[];
+  readonly endpoint?: string;
+  readonly target?: string;
+  readonly limit: number;
+  readonly offset: number;
+}
+
+async function list(context: CliContext, options: ListOptions): Promise<void> {
+  const { limit, offset } = options;
+  const filter = {
+    operator: context.globals().operator,
+    statuses: options.status ?? DELIVERY_STATUSES,
+    ...destinationOf(options),
+  };
+  const { deliveries, more } = await withStore(context, async ({ redis, keys }) => {
+    const ids = await listDeliveryIds(
+      redis,
+      keys,
+      { ...filter, statuses: [...new Set(filter.statuses)] },
+      offset,
+      limit + 1,
+    );
+    return { deliveries: await readDeliveries(redis, keys, ids.slice(0, limit)), more: ids.length > limit };
+  });
+  printPage(context, deliveries, more ? offset + limit : null);
+}
+
+/** A page of deliveries, and how to ask for the next one. */
+export function printPage(
+  context: CliContext,
+  deliveries: Parameters<typeof renderDeliveries>[0],
+  nextOffset: number | null,
+): void {
+  context.print({ deliveries, nextOffset }, () => {
+    if (deliveries.length === 0) return 'No deliveries.';
+    const table = renderDeliveries(deliveries, context.io.now());
+    return nextOffset === null ? table : `${table}\n\nThere are more: --offset ${nextOffset}`;
+  });
+}
+
+async function show(context: CliContext, id: string): Promise<void> {
+  const { operator } = context.globals();
+  const { delivery, paused, sample } = await withStore(context, async ({ redis, keys }) => {
+    const found = await readDelivery(redis, keys, operator, id);
+    if (!found) throw noDelivery(operator, id);
+    const last = await readSample(redis, keys, id);
+    return { delivery: found, paused: await isPaused(redis, keys, found.destination.id), sample: last };
+  });
+  const result = {
+    ...delivery,
+    destination: { ...delivery.destination, paused },
+    remedies: Object.fromEntries(remediesOf(delivery)),
+    sample: sample ?? null,
+  };
+  context.print(result, () => renderDelivery(delivery, paused, sample, context.io.now()));
+}

@@ -1,0 +1,137 @@
+import type { Delivery } from '@breakwater/contracts/delivery';
+import { formatDuration } from '@breakwater/contracts/duration';
+import { remedyFor } from '@breakwater/contracts/failure-class';
+import type { ResponseSample } from '@breakwater/contracts/attempt-result';
+import { printableLines } from '../output/printable.ts';
+import { renderFields, renderTable } from '../output/table.ts';
+import { formatTime } from '../output/time.ts';
+
+/** A page of deliveries. Ids are never cut: people copy them into the next command. */
+export function renderDeliveries(deliveries: readonly Delivery[], now: number): string {
+  return renderTable(
+    [
+      { title: 'DELIVERY' },
+      { title: 'STATUS' },
+      { title: 'EVENT', max: 36 },
+      { title: 'TYPE', max: 24 },
+      { title: 'TRIES' },
+      { title: 'LAST', max: 28 },
+      { title: 'CHANGED' },
+      { title: 'NEXT' },
+    ],
+    deliveries.map((delivery) => [
+      delivery.id,
+      delivery.inFlight ? `${delivery.status}, in flight` : delivery.status,
+      `${delivery.event.source}/${delivery.event.id}`,
+      delivery.event.type,
+      String(delivery.attempts.length),
+      lastOf(delivery),
+      formatTime(delivery.statusAt, now),
+      formatTime(delivery.nextAttemptAt, now),
+    ]),
+  );
+}
+
+function lastOf({ attempts, reason }: Delivery): string {
+  const last = attempts.at(-1);
+  const why = last ? `${last.class}${last.code === '' ? '' : ` ${last.code}`}` : '-';
+  return reason === null ? why : `${reason}: ${why}`;
+}
+
+export type Sample = ResponseSample & { readonly attempt: number };
+
+/** Everything about one delivery: the facts, its attempts as a timeline, what to do about them, the last answer. */
+export function renderDelivery(
+  delivery: Delivery,
+  paused: boolean,
+  sample: Sample | undefined,
+  now: number,
+): string {
+  const { event, destination } = delivery;
+  const facts = renderFields([
+    ['delivery', delivery.id],
+    [
+      'status',
+      `${delivery.status}${delivery.reason === null ? '' : ` (${delivery.reason})`}${delivery.inFlight ? ', an attempt is in flight' : ''}`,
+    ],
+    ['since', formatTime(delivery.statusAt, now)],
+    ['next attempt', delivery.nextAttemptAt === null ? 'none' : formatTime(delivery.nextAttemptAt, now)],
+    ['event', `${event.source}/${event.id}`],
+    ['type', event.type || '-'],
+    [
+      'destination',
+      `${destination.kind === 'erp' ? 'ERP target ' : ''}${destination.name}${paused ? ', paused' : ''}`,
+    ],
+    ['reference', delivery.reference],
+    ['receipt', delivery.receipt ?? '-'],
+    ['operator', delivery.operator],
+    ['created', formatTime(delivery.createdAt, now)],
+    ['used', `${delivery.scheduleMade} scheduled attempts, ${delivery.replaysMade} replays`],
+  ]);
+  return [facts, renderTimeline(delivery, now), renderRemedies(delivery), renderSample(sample)]
+    .filter((part) => part !== '')
+    .join('\n\n');
+}
+
+function renderTimeline({ attempts }: Delivery, now: number): string {
+  if (attempts.length === 0) return 'No attempt has ended yet.';
+  return renderTable(
+    [
+      { title: '#' },
+      { title: 'BEGAN' },
+      { title: 'TRIGGER' },
+      { title: 'OUTCOME' },
+      { title: 'CLASS' },
+      { title: 'CODE' },
+      { title: 'TOOK' },
+      { title: 'LATE' },
+      { title: 'LATE RESULT' },
+    ],
+    attempts.map(
+      ({
+        number,
+        startedAt,
+        trigger,
+        outcome,
+        class: failureClass,
+        code,
+        durationMs,
+        lateMs,
+        lateResult,
+      }) => [
+        String(number),
+        formatTime(startedAt, now),
+        trigger,
+        outcome,
+        failureClass,
+        code || '-',
+        formatDuration(durationMs),
+        formatDuration(lateMs),
+        lateResult ? `${lateResult.class} ${lateResult.code}, ${formatTime(lateResult.at, now)}` : '',
+      ],
+    ),
+  );
+}
+
+/** Each class once, however often it came. */
+function renderRemedies(delivery: Delivery): string {
+  return [...remediesOf(delivery)]
+    .map(([failureClass, remedy]) => `${printableLines(failureClass)}: ${remedy}`)
+    .join('\n');
+}
+
+/** What to do about every class of failure among the attempts. */
+export function remediesOf({ attempts }: Delivery): ReadonlyMap<string, string> {
+  const failed = attempts.filter(({ outcome }) => outcome !== 'sent');
+  return new Map(failed.map((attempt) => [attempt.class, remedyFor(attempt.class)]));
+}
+
+function renderSample(sample: Sample | undefined): string {
+  if (!sample) return '';
+  const title = `Answer to attempt ${sample.attempt} (${printableLines(sample.contentType || 'no content type').replaceAll('\n', ' ')}${sample.truncated ? ', cut' : ''}):`;
+  // The margin keeps a receiver's text apart from ours, so that it cannot pretend to be a line of this output.
+  const lines = printableLines(sample.text)
+    .split('\n')
+    .map((line) => `  | ${line}`);
+  return [title, ...lines].join('\n');
+}

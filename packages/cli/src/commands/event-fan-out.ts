@@ -1,0 +1,124 @@
+import { createFanOut } from '@breakwater/core/fan-out';
+import { contentOfJob } from '@breakwater/core/event-content';
+import { planEvent } from '@breakwater/core/plan';
+import { eachUnrouted, toEventJob } from '@breakwater/core/unrouted';
+import { createErpTargets } from '@breakwater/erp/targets';
+import { createHttpClient } from '@breakwater/http/client';
+import { listEndpoints } from '@breakwater/store/endpoints';
+import { type Command, Option } from 'commander';
+import type { CliContext } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { dryRunOption, wholeNumber } from '../options.ts';
+import { startProgress } from '../output/progress.ts';
+import { renderTable } from '../output/table.ts';
+import { type Deliveries, withDeliveries } from '../store-access.ts';
+
+interface FanOutOptions {
+  readonly source?: string;
+  readonly limit?: number;
+  readonly dryRun?: boolean;
+}
+
+export function fanOutCommand(events: Command, context: CliContext): void {
+  events
+    .command('fan-out')
+    .description('deliver the unrouted events, oldest first, as the present configuration and endpoints say')
+    .option('--source <name>', 'only events of this source')
+    .addOption(
+      new Option('--limit <n>', 'look at most at so many (default: all)').argParser(wholeNumber(1, 1e9)),
+    )
+    .addOption(dryRunOption())
+    .action(context.action((options: FanOutOptions) => fanOut(context, options)));
+}
+
+interface FannedOut {
+  readonly source: string;
+  readonly eventId: string;
+  readonly type: string;
+  readonly deliveries: number;
+}
+
+async function fanOut(context: CliContext, options: FanOutOptions): Promise<number> {
+  return withDeliveries(context, async (deliveries) => {
+    const { dryRun = false } = options;
+    const one = createOne(deliveries, dryRun);
+    const filter = {
+      operator: context.globals().operator,
+      ...(options.source !== undefined && { source: options.source }),
+    };
+    const routed: FannedOut[] = [];
+    let seen = 0;
+    const limit = options.limit ?? Number.POSITIVE_INFINITY;
+    // How many are the operator's is not known before they are read; the count of all is an upper bound.
+    const progress = startProgress(
+      context.io,
+      'fanning out',
+      Math.min(limit, await deliveries.redis.zcard(deliveries.keys.unrouted)),
+    );
+    try {
+      for await (const event of eachUnrouted(deliveries.redis, deliveries.keys, filter)) {
+        if (seen === limit || context.io.signal.aborted) break;
+        const count = await one(toEventJob(event));
+        seen += 1;
+        progress.update(seen);
+        if (count > 0)
+          routed.push({ source: event.source, eventId: event.eventId, type: event.type, deliveries: count });
+      }
+    } finally {
+      progress.stop();
+    }
+    const stopped = context.io.signal.aborted;
+    const stillUnrouted = seen - routed.length;
+    context.print(
+      {
+        ok: !stopped,
+        ...(dryRun && { dryRun }),
+        fannedOut: routed.length,
+        stillUnrouted,
+        stopped,
+        events: routed,
+      },
+      () => say(routed, stillUnrouted, options, stopped),
+    );
+    return stopped ? EXIT.failure : EXIT.ok;
+  });
+}
+
+/** Fans one event out, or only plans it. Resolves to the number of its deliveries. */
+function createOne(deliveries: Deliveries, dryRun: boolean): ReturnType<typeof createFanOut> {
+  const { redis, keys, config } = deliveries;
+  // Planning needs the targets' mappings and never calls an ERP, so this client is never used and holds nothing open.
+  const targets = createErpTargets(config, createHttpClient({}));
+  if (!dryRun) {
+    const fanOutEvent = createFanOut({ ...deliveries, targets });
+    return (job) => fanOutEvent(job, true);
+  }
+  return async (job) =>
+    (await planEvent(contentOfJob(job), config, targets, await listEndpoints(redis, keys, job.operator)))
+      .length;
+}
+
+function say(
+  routed: readonly FannedOut[],
+  stillUnrouted: number,
+  { dryRun }: FanOutOptions,
+  stopped: boolean,
+): string {
+  const lines = [
+    dryRun
+      ? `${routed.length} events would be fanned out. Nothing was changed.`
+      : `${routed.length} events were fanned out.`,
+    ...(stillUnrouted > 0 ? [`${stillUnrouted} events are still wanted by no route or endpoint.`] : []),
+    ...(stopped ? ['Stopped before all were looked at; run it again to go on.'] : []),
+  ];
+  if (routed.length > 0) {
+    lines.push(
+      '',
+      renderTable(
+        [{ title: 'EVENT', max: 60 }, { title: 'TYPE', max: 30 }, { title: 'DELIVERIES' }],
+        routed.map((event) => [`${event.source}/${event.eventId}`, event.type, String(event.deliveries)]),
+      ),
+    );
+  }
+  return lines.join('\n');
+}

@@ -1,0 +1,87 @@
+import { isUtf8 } from 'node:buffer';
+import type { Delivery } from '@breakwater/contracts/delivery';
+import { deliveryId, eventKey } from '@breakwater/contracts/ids';
+import { AppError } from '@breakwater/runtime/errors';
+import { readDeliveries } from '@breakwater/store/deliveries';
+import { type EventRecord, readEvent } from '@breakwater/store/events';
+import type { Command } from 'commander';
+import type { CliContext } from '../context.ts';
+import { printableLines } from '../output/printable.ts';
+import { renderFields } from '../output/table.ts';
+import { formatTime } from '../output/time.ts';
+import { withStore } from '../store-access.ts';
+import { renderDeliveries } from './delivery-view.ts';
+import { fanOutCommand } from './event-fan-out.ts';
+
+/** `events show|fan-out`. */
+export function eventsCommand(program: Command, context: CliContext): void {
+  const events = program.command('events').description('accepted events');
+  events
+    .command('show')
+    .description('one event and its deliveries')
+    .argument('<source>', 'a source of the configuration, or api')
+    .argument('<event-id>')
+    .option('--body', 'its body too, which may hold personal data')
+    .action(
+      context.action((source: string, eventId: string, options: { body?: boolean }) =>
+        show(context, source, eventId, options.body ?? false),
+      ),
+    );
+  fanOutCommand(events, context);
+}
+
+async function show(context: CliContext, source: string, eventId: string, withBody: boolean): Promise<void> {
+  const { operator } = context.globals();
+  const { event, deliveries } = await withStore(context, async ({ redis, keys }) => {
+    const found = await readEvent(redis, keys, eventKey(operator, source, eventId));
+    if (!found) {
+      throw new AppError(
+        'not_found',
+        `No event ${eventId} of source ${source} belongs to operator ${operator}. It was not accepted, or waits for its fan-out by the dispatcher.`,
+      );
+    }
+    const ids = found.plan.map(({ d }) => deliveryId(found.key, d));
+    return { event: found, deliveries: await readDeliveries(redis, keys, ids) };
+  });
+  const { body, plan, ...facts } = event;
+  const result = {
+    ...facts,
+    bodyBytes: body.length,
+    unrouted: plan.length === 0,
+    ...(withBody && { body: encode(body) }),
+    deliveries,
+  };
+  context.print(result, () => render(event, deliveries, withBody, context.io.now()));
+}
+
+const encode = (body: Buffer) =>
+  isUtf8(body)
+    ? { encoding: 'utf8', text: body.toString('utf8') }
+    : { encoding: 'base64', text: body.toString('base64') };
+
+function render(event: EventRecord, deliveries: readonly Delivery[], withBody: boolean, now: number): string {
+  const facts = renderFields([
+    ['event', event.eventId],
+    ['source', event.source],
+    ['operator', event.operator],
+    ['type', event.type || '-'],
+    ['entity', event.entity || '-'],
+    ['received', formatTime(event.receivedAt, now)],
+    ['body', `${event.body.length} bytes, ${event.contentType || 'no content type'}`],
+  ]);
+  const { encoding, text } = encode(event.body);
+  return [
+    facts,
+    event.plan.length === 0
+      ? 'Unrouted: no route or endpoint wanted it. Correct the configuration, then: events fan-out'
+      : renderDeliveries(deliveries, now),
+    ...(withBody
+      ? [
+          `Body (${encoding}):\n${printableLines(text)
+            .split('\n')
+            .map((line) => `  | ${line}`)
+            .join('\n')}`,
+        ]
+      : []),
+  ].join('\n\n');
+}

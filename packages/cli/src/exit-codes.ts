@@ -1,0 +1,27 @@
+import type { AppError } from '@breakwater/runtime/errors';
+
+/** Append only: scripts depend on them. docs/cli.md repeats them. */
+export const EXIT = { ok: 0, failure: 1, usage: 2, notFound: 3, refused: 4 } as const;
+
+export const EXIT_CODES_HELP = `
+Exit codes:
+  0  done
+  1  failed: Redis is not reachable, the configuration is not valid, what was waited for did not come
+  2  the command line or the request is not valid
+  3  not found, or not this operator's
+  4  refused in the present state: in flight, paused, needs an acknowledgement ...`;
+
+export function exitCodeOf(error: AppError): number {
+  // The table of codes has none of its own for a status that does not fit; the detail tells it from a wrong request.
+  if (error.code === 'request_invalid' && error.details['status'] !== undefined) return EXIT.refused;
+  switch (error.status) {
+    case 400:
+      return EXIT.usage;
+    case 404:
+      return EXIT.notFound;
+    case 409:
+      return EXIT.refused;
+    default:
+      return EXIT.failure;
+  }
+}

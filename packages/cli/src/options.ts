@@ -1,0 +1,96 @@
+import { parseDurationMs, parseScheduleMs } from '@breakwater/contracts/duration';
+import { erpDestination } from '@breakwater/contracts/ids';
+import { AppError } from '@breakwater/runtime/errors';
+import { InvalidArgumentError, Option } from 'commander';
+
+/** Parser of a whole number within bounds. */
+export const wholeNumber =
+  (min: number, max: number) =>
+  (text: string): number => {
+    const value = Number(text);
+    if (!/^\d{1,15}$/.test(text) || value < min || value > max)
+      throw new InvalidArgumentError(`Expected a whole number from ${min} to ${max}.`);
+    return value;
+  };
+
+export function parseDuration(text: string): number {
+  const ms = parseDurationMs(text);
+  if (ms === undefined) throw new InvalidArgumentError('Expected a duration such as 500ms, 5s or 2m.');
+  return ms;
+}
+
+const SCHEDULE_MAX = 50; // as many entries as the configuration allows
+
+export function parseSchedule(text: string): number[] {
+  const schedule = parseScheduleMs(text);
+  if (!schedule || schedule.length > SCHEDULE_MAX) {
+    throw new InvalidArgumentError(
+      `Expected at most ${SCHEDULE_MAX} waits such as 0s,1m,5m; every entry is one attempt.`,
+    );
+  }
+  return schedule;
+}
+
+const RATE_MAX = 1_000; // one after the other, a replay takes about a millisecond
+
+/** `20/s` or `30/m`, per second. */
+export function parseRate(text: string): number {
+  const match = /^(\d{1,6})\/([sm])$/.exec(text);
+  const perSecond = Number(match?.[1] ?? 0) / (match?.[2] === 'm' ? 60 : 1);
+  if (perSecond <= 0 || perSecond > RATE_MAX)
+    throw new InvalidArgumentError(`Expected a rate such as 20/s or 30/m, at most ${RATE_MAX}/s.`);
+  return perSecond;
+}
+
+export const parseList = (text: string): string[] => {
+  const items = text
+    .split(',')
+    .map((item) => item.trim())
+    .filter(Boolean);
+  if (items.length === 0) throw new InvalidArgumentError('Expected names separated by commas.');
+  return items;
+};
+
+/** For options that may be given several times, one value each: `--source a --source b`. */
+export const collect = (text: string, previous: readonly string[] | undefined): string[] => [
+  ...(previous ?? []),
+  text,
+];
+
+/** As collect, for a closed set of words. */
+export const oneOf =
+  <T extends string>(words: readonly T[]) =>
+  (text: string, previous: readonly T[] | undefined): T[] => {
+    const word = words.find((each) => each === text);
+    if (word === undefined) throw new InvalidArgumentError(`Expected one of ${words.join(', ')}.`);
+    return [...(previous ?? []), word];
+  };
+
+export const limitOption = (): Option =>
+  new Option('--limit <n>', 'at most so many').default(50).argParser(wholeNumber(1, 1_000));
+export const offsetOption = (): Option =>
+  new Option('--offset <n>', 'skip so many').default(0).argParser(wholeNumber(0, 1e9));
+export const endpointOption = (): Option =>
+  new Option('--endpoint <id>', 'only those to this endpoint').conflicts('target');
+export const targetOption = (): Option =>
+  new Option('--target <name>', 'only those to this ERP target').conflicts('endpoint');
+export const dryRunOption = (): Option =>
+  new Option('--dry-run', 'check everything, say what would happen, change nothing');
+export const waitTimeoutOption = (): Option =>
+  new Option('--timeout <duration>', 'how long --wait waits').default(300_000, '5m').argParser(parseDuration);
+
+/** Destination id of `--endpoint` or `--target`. */
+export function destinationOf(options: { readonly endpoint?: string; readonly target?: string }): {
+  destination?: string;
+} {
+  const destination =
+    options.endpoint ?? (options.target === undefined ? undefined : erpDestination(options.target));
+  return destination === undefined ? {} : { destination };
+}
+
+/** A reason goes into the audit log for a person who asks later; blanks would tell that person nothing. */
+export function checkReason(reason: string): string {
+  if (reason.trim() === '')
+    throw new AppError('request_invalid', 'The reason is empty: say in a few words why (--reason).');
+  return reason;
+}

@@ -1,0 +1,42 @@
+import { Command, Option } from 'commander';
+import { breakerCommand } from './commands/breaker.ts';
+import { configCommand } from './commands/config.ts';
+import { deadLettersCommand } from './commands/dead-letters.ts';
+import { deliveriesCommand } from './commands/deliveries.ts';
+import { endpointsCommand } from './commands/endpoints.ts';
+import { eventsCommand } from './commands/events.ts';
+import { type CliContext, createContext } from './context.ts';
+import { EXIT_CODES_HELP } from './exit-codes.ts';
+import type { Io } from './io.ts';
+
+/** The command line `breakwater`. Nothing runs until it is parsed; `runCli` does that and turns errors into exit codes. */
+export function createProgram(io: Io): { program: Command; context: CliContext } {
+  const program = new Command('breakwater')
+    .description(
+      'Operate a Breakwater webhook gateway. Works on its Redis directly, also while the services are down.',
+    )
+    .option('--operator <id>', 'act as this operator; records of others are not found', 'default')
+    .addOption(new Option('--json', 'print one JSON document; errors as JSON on stderr'))
+    .option('--redis-url <url>', 'instead of REDIS_URL')
+    .option('--config <file>', 'instead of BREAKWATER_CONFIG')
+    .configureHelp({ showGlobalOptions: true })
+    .addHelpText('afterAll', EXIT_CODES_HELP)
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => void io.stdout.write(text),
+      // Help in the place of a result; with --json, stderr holds the error's document alone.
+      writeErr: (text) => void (program.opts()['json'] === true || io.stderr.write(text)),
+      outputError: () => undefined, // runCli prints every error, in one form
+      getOutHasColors: () => false,
+      getErrHasColors: () => false,
+    });
+  const context = createContext(program, io);
+  endpointsCommand(program, context);
+  deliveriesCommand(program, context);
+  deadLettersCommand(program, context);
+  breakerCommand(program, context);
+  eventsCommand(program, context);
+  configCommand(program, context);
+  // STORM: import { stormCommand } from './storm/command.ts' and call stormCommand(program, context) here.
+  return { program, context };
+}

@@ -1,0 +1,95 @@
+import { expect, test } from '@jest/globals';
+import { z } from 'zod';
+import { BreakwaterConfig, DEFAULT_SCHEDULE_MS } from '../src/config.ts';
+
+const source = {
+  secrets: [{ id: 'a', value: 'secret' }],
+  auth: { kind: 'signature', algorithm: 'hmac-sha256', signature: { header: 'X-Signature', encoding: 'hex' } },
+  eventId: { pointer: '/id' },
+};
+const target = { owner: 'integration', adapter: { kind: 'http', baseUrl: 'http://erp.test', post: { path: '"/r"' } }, document: '{}' };
+
+function mistakes(config: unknown): string {
+  const result = BreakwaterConfig.safeParse(config);
+  return result.success ? '' : z.prettifyError(result.error);
+}
+
+test('an empty configuration is valid and has the documented defaults', () => {
+  const config = BreakwaterConfig.parse({});
+  expect(config.deliveries.retrySchedule).toEqual([0, 60_000, 300_000, 900_000, 3_600_000, 21_600_000]);
+  expect(config.deliveries.timeout).toBe(5_000);
+  expect(config.deliveries.jitter).toBe(0);
+  expect(config.ingest.dedupe).toBe(45 * 86_400_000);
+  expect(config.ingest.maxMemoryRatio).toBe(0.8);
+  expect(config.egress).toEqual({ allowHttp: false, allow: [] });
+});
+
+test('the default schedule is a copy: changing one configuration changes no other', () => {
+  BreakwaterConfig.parse({}).deliveries.retrySchedule.push(1);
+  expect(BreakwaterConfig.parse({}).deliveries.retrySchedule).toEqual([...DEFAULT_SCHEDULE_MS]);
+});
+
+test('two sources into one target without a reference that tells them apart are refused', () => {
+  const two = { sources: { a: source, b: source }, erpTargets: { erp: target }, routes: [{ source: 'a', target: 'erp' }, { source: 'b', target: 'erp' }] };
+  expect(mistakes(two)).toMatch(/a and b feed this target.*\n.*at erpTargets\.erp\.reference/);
+  expect(mistakes({ ...two, erpTargets: { erp: { ...target, reference: 'source & ":" & eventId' } } })).toBe('');
+  expect(mistakes({ ...two, routes: [{ source: 'a', target: 'erp' }, { source: 'a', types: ['x'], target: 'erp' }] })).toBe('');
+  expect(mistakes({ ...two, routes: [{ source: 'a', target: 'erp' }, { source: 'api', target: 'erp' }] })).toContain('a and api feed this target');
+});
+
+test('no provider may be called api, yet routes may name it', () => {
+  expect(mistakes({ sources: { api: source } })).toMatch(/api is reserved.*\n.*at sources\.api/);
+  expect(mistakes({ erpTargets: { erp: target }, routes: [{ source: 'api', target: 'erp' }] })).toBe('');
+});
+
+test('routes to and from nowhere are all named', () => {
+  const text = mistakes({ routes: [{ source: 'constructor', target: 'toString' }, { source: 'x', target: 'y' }] });
+  for (const expected of ['no source is called constructor', 'no ERP target is called toString', 'no source is called x', 'no ERP target is called y']) expect(text).toContain(expected);
+});
+
+test('every mistake in the values is listed at once, with its path', () => {
+  const text = mistakes({
+    deliveries: { timeout: '31s', maxInFlight: 0, retrySchedule: [] },
+    ingest: { dedupe: '1s', maxMemoryRatio: 2 },
+    egress: { allow: ['10.0.0.0/40'] },
+    sources: { 'Bad Name': source, ok: { ...source, secrets: [{ id: 'a', value: '' }], eventId: { pointer: 'id' } } },
+    unknownSetting: true,
+  });
+  for (const path of ['deliveries.timeout', 'deliveries.maxInFlight', 'deliveries.retrySchedule', 'ingest.dedupe', 'ingest.maxMemoryRatio', 'egress.allow[0]', 'sources["Bad Name"]', 'sources.ok.secrets[0].value', 'sources.ok.eventId', 'unknownSetting']) {
+    expect(text).toContain(path);
+  }
+});
+
+test('an encryption key of another length is refused, and its text does not come back', () => {
+  const good = Buffer.alloc(32, 1).toString('base64');
+  expect(BreakwaterConfig.parse({ encryptionKeys: `${good}, ${good}` }).encryptionKeys).toEqual([good, good]);
+  const text = mistakes({ encryptionKeys: `${good},c2hvcnQ=` });
+  expect(text).toContain('encryptionKeys[1]');
+  expect(text).not.toContain('c2hvcnQ');
+});
+
+test('a signature that leaves the body or the timestamp open is refused', () => {
+  const withAuth = (auth: object): string => mistakes({ sources: { s: { ...source, auth: { ...source.auth, ...auth } } } });
+  expect(withAuth({ signed: ['timestamp'] })).toContain('signed must contain body');
+  expect(withAuth({ signed: ['timestamp', 'body'] })).toContain('say where the timestamp is');
+  expect(withAuth({ signed: ['body'], timestamp: { header: 't' } })).toContain('a timestamp that is not signed proves nothing');
+  expect(withAuth({ signed: ['timestamp', { literal: '.' }, 'body'], timestamp: { header: 't' } })).toBe('');
+});
+
+test('an event id from a header counts as signed only where that header is', () => {
+  const parse = (eventId: object, signed: unknown[]) =>
+    BreakwaterConfig.parse({ sources: { s: { ...source, eventId, auth: { ...source.auth, signed } } } }).sources['s']?.eventIdSigned;
+  expect(parse({ pointer: '/id' }, ['body'])).toBe(true);
+  expect(parse({ header: 'X-Id' }, ['body'])).toBe(false);
+  expect(parse({ header: 'X-Id' }, [{ header: 'x-id' }, 'body'])).toBe(true);
+  expect(parse([{ pointer: '/id' }, { header: 'x-id' }], ['body'])).toBe(false);
+});
+
+test('a name of a source is fit for a URL, a metric label and a Redis key', () => {
+  for (const name of ['a', 'shop-1', 'a_b', 'x'.repeat(63)]) expect(mistakes({ sources: { [name]: source } })).toBe('');
+  for (const name of ['', 'A', '-a', 'a-', 'a:b', 'a/b', 'a.b', 'ä', 'x'.repeat(64)]) expect(mistakes({ sources: { [name]: source } })).not.toBe('');
+});
+
+test('dedupe for ever is a hundred years', () => {
+  expect(BreakwaterConfig.parse({ ingest: { dedupe: 'forever' } }).ingest.dedupe).toBe(36_500 * 86_400_000);
+});

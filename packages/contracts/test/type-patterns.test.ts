@@ -1,0 +1,31 @@
+import { expect, test } from '@jest/globals';
+import { typeMatches } from '../src/target-config.ts';
+
+test('a star stands for any text, everything else for itself', () => {
+  expect(typeMatches('*', 'anything')).toBe(true);
+  expect(typeMatches('*', '')).toBe(true);
+  expect(typeMatches('order.*', 'order.paid')).toBe(true);
+  expect(typeMatches('order.*', 'order.paid.twice')).toBe(true);
+  expect(typeMatches('order.*', 'orderXpaid')).toBe(false);
+  expect(typeMatches('order.*', 'my.order.paid')).toBe(false);
+  expect(typeMatches('*.paid', 'order.paid')).toBe(true);
+  expect(typeMatches('*.paid', 'order.paid2')).toBe(false);
+  expect(typeMatches('a*c*e', 'abcde')).toBe(true);
+  expect(typeMatches('a*', 'a\nb')).toBe(true);
+});
+
+test('a pattern without a star is compared, case and all', () => {
+  expect(typeMatches('order.paid', 'order.paid')).toBe(true);
+  expect(typeMatches('order.paid', 'order_paid')).toBe(false);
+  expect(typeMatches('order.paid', 'Order.paid')).toBe(false);
+  expect(typeMatches('', '')).toBe(true);
+});
+
+test('characters of regular expressions have no power in a pattern', () => {
+  for (const text of ['a+b', 'a(b)', '[ab]', 'a|b', '^a$', String.raw`a\d`, 'a{2}', 'a?']) {
+    expect(typeMatches(`${text}*`, `${text}!`)).toBe(true);
+    expect(typeMatches(text, text)).toBe(true);
+  }
+  expect(typeMatches('[ab]*', 'a')).toBe(false);
+  expect(typeMatches('a|b*', 'a')).toBe(false);
+});

@@ -1,0 +1,42 @@
+import type { Delivery } from '@breakwater/contracts/delivery';
+import { AppError } from '@breakwater/runtime/errors';
+import type { Redis } from '@breakwater/store/connection';
+import { isPaused } from '@breakwater/store/endpoints';
+import type { Keyspace } from '@breakwater/store/keys';
+
+/**
+ * What would refuse a replay of this delivery now, as the error that `requestReplay` would throw; undefined when nothing
+ * would. For dry runs and for buttons: the script asks again in the same step in which it adds the replay.
+ */
+export async function findReplayObstacle(
+  redis: Redis,
+  keys: Keyspace,
+  delivery: Delivery,
+  acknowledged: boolean,
+): Promise<AppError | undefined> {
+  const { id, status } = delivery;
+  if (delivery.inFlight) return new AppError('in_flight', `An attempt of ${id} is in flight.`);
+  const open = await readOpenReplay(redis, keys, id);
+  if (open !== undefined) return new AppError('replay_open', `Replay ${open} of ${id} has not ended yet.`);
+  if (status === 'resolved') return alreadyResolved(id);
+  if (await isPaused(redis, keys, delivery.destination.id))
+    return new AppError('destination_paused', `The destination of ${id} is paused.`);
+  if (status === 'sent' && !acknowledged)
+    return new AppError('acknowledgement_needed', `${id} was sent already.`);
+  return undefined;
+}
+
+/** `details.status` tells a refusal because of the present state from a request that is wrong in itself. */
+const alreadyResolved = (id: string): AppError =>
+  new AppError('request_invalid', `${id} was resolved by a person and is closed.`, {
+    details: { status: 'resolved' },
+  });
+
+/** Id of the replay that was asked for and has not ended; undefined when there is none. */
+export async function readOpenReplay(
+  redis: Redis,
+  keys: Keyspace,
+  delivery: string,
+): Promise<string | undefined> {
+  return (await redis.hget(keys.delivery(delivery), 'replayId')) || undefined;
+}

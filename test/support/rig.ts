@@ -1,0 +1,176 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startSimulator } from '@breakwater/erp-simulator/app';
+import { type Guard, startGuard } from '@breakwater/local-stack/guard';
+import { type Child, describeExit, probeHttp, spawnChild, waitReady } from '@breakwater/local-stack/processes';
+import { createLogger } from '@breakwater/runtime/logger';
+import { freePort } from './free-port.ts';
+import { type OwnRedis, startOwnRedis } from './redis.ts';
+import { signedPost } from './webhook.ts';
+
+const root = join(import.meta.dirname, '../..');
+export type ServiceName = 'ingest' | 'dispatcher' | 'erp-consumer' | 'console';
+const ALL: readonly ServiceName[] = ['ingest', 'dispatcher', 'erp-consumer', 'console'];
+
+export interface RigOptions {
+  /** RETRY_SCHEDULE; the default schedule when left out. */
+  readonly schedule?: string;
+  /** YAML instead of the demonstration's configuration. */
+  readonly config?: string;
+  readonly services?: readonly ServiceName[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export interface CliResult {
+  readonly code: number | null;
+  readonly stdout: string;
+  /** Last lines of both outputs. */
+  readonly tail: string;
+}
+
+/** A whole deployment: a Redis of its own, the ERP simulator in this process, the services as child processes. */
+export interface Rig {
+  readonly redis: OwnRedis;
+  readonly simulatorUrl: string;
+  readonly ingestUrl: string;
+  readonly opsUrl: (service: ServiceName) => string;
+  readonly env: NodeJS.ProcessEnv;
+  /** Sends one signed event of the source demo-payments. */
+  readonly send: (event: Record<string, unknown>) => Promise<Response>;
+  /** Replaces the simulator's faults. */
+  readonly faults: (faults: Record<string, unknown>) => Promise<void>;
+  readonly stats: () => Promise<{ postings: number; distinctReferences: number; duplicates: number }>;
+  /** Runs the CLI to its end. */
+  readonly cli: (...args: string[]) => Promise<CliResult>;
+  /** The CLI's one JSON document; throws unless it exits with 0. */
+  readonly json: <T>(...args: string[]) => Promise<T>;
+  /** Starts a service that does not run. */
+  readonly start: (service: ServiceName) => Promise<void>;
+  readonly kill: (service: ServiceName) => Promise<void>;
+  readonly stop: (service: ServiceName) => Promise<void>;
+  /** Last lines of a service's log. */
+  readonly log: (service: ServiceName) => readonly string[];
+  readonly close: () => Promise<void>;
+}
+
+export async function startRig(options: RigOptions = {}): Promise<Rig> {
+  const stack = new AsyncDisposableStack();
+  try {
+    return await build(options, stack);
+  } catch (error) {
+    await stack.disposeAsync();
+    throw error;
+  }
+}
+
+async function build(options: RigOptions, stack: AsyncDisposableStack): Promise<Rig> {
+  const guard = startGuard();
+  stack.defer(() => guard.close());
+  const redis = await startOwnRedis();
+  stack.defer(() => redis.close());
+  const simulator = await startSimulator({ host: '127.0.0.1', port: 0, logger: createLogger({ service: 'erp', level: 'silent' }) });
+  stack.defer(() => simulator.close());
+  const simulatorUrl = `http://127.0.0.1:${simulator.port}`;
+  const ports = await pickPorts();
+  const env = { ...environment(options, redis, simulatorUrl, stack), INGEST_URL: `http://127.0.0.1:${ports.public.ingest}` };
+  const children = new Map<ServiceName, Child>();
+  stack.defer(async () => void (await Promise.all([...children.values()].map((child) => child.stop(15_000)))));
+
+  const start = async (service: ServiceName): Promise<void> => {
+    const child = spawnService(service, env, ports, guard);
+    children.set(service, child);
+    const ready = await waitReady(child, () => probeHttp(`http://127.0.0.1:${ports.ops[service]}/readyz`), 30_000);
+    if (ready.kind !== 'ready') throw new Error(`${service} did not become ready (${ready.kind}):\n${child.tail().join('\n')}`);
+  };
+  await Promise.all((options.services ?? ALL).map(start));
+  const cli = (...args: string[]): Promise<CliResult> => runCli(args, env, guard);
+  return {
+    redis,
+    simulatorUrl,
+    ingestUrl: env.INGEST_URL,
+    opsUrl: (service) => `http://127.0.0.1:${ports.ops[service]}`,
+    env,
+    send: (event) => signedPost(`${env.INGEST_URL}/webhooks/demo-payments`, event),
+    async faults(faults) {
+      const response = await fetch(`${simulatorUrl}/api/faults`, { method: 'PUT', body: JSON.stringify(faults), headers: { 'content-type': 'application/json' } });
+      if (!response.ok) throw new Error(`the simulator refused the faults: ${await response.text()}`);
+    },
+    stats: async () => (await (await fetch(`${simulatorUrl}/api/stats`)).json()) as { postings: number; distinctReferences: number; duplicates: number },
+    cli,
+    async json<T>(...args: string[]) {
+      const result = await cli(...args, '--json');
+      if (result.code !== 0) throw new Error(`${args.join(' ')} ended with code ${result.code}:\n${result.tail}`);
+      return JSON.parse(result.stdout) as T;
+    },
+    start,
+    kill: async (service) => void (await children.get(service)?.kill()),
+    stop: async (service) => void (await children.get(service)?.stop(30_000)),
+    log: (service) => children.get(service)?.tail() ?? [],
+    close: () => stack.disposeAsync(),
+  };
+}
+
+interface Ports {
+  readonly public: Readonly<Record<'ingest' | 'console', number>>;
+  readonly ops: Readonly<Record<ServiceName, number>>;
+}
+
+/** Fixed for the life of the rig, so that a service that was killed comes back where its callers look for it. */
+async function pickPorts(): Promise<Ports> {
+  const [ingest, console, ...ops] = await Promise.all(Array.from({ length: 6 }, freePort));
+  return {
+    public: { ingest: ingest!, console: console! },
+    ops: { ingest: ops[0]!, dispatcher: ops[1]!, 'erp-consumer': ops[2]!, console: ops[3]! },
+  };
+}
+
+function environment(options: RigOptions, redis: OwnRedis, simulatorUrl: string, stack: AsyncDisposableStack): NodeJS.ProcessEnv {
+  let config = join(root, 'breakwater.config.yaml');
+  if (options.config !== undefined) {
+    const dir = mkdtempSync(join(tmpdir(), 'breakwater-rig-'));
+    stack.defer(() => rmSync(dir, { recursive: true, force: true }));
+    config = join(dir, 'breakwater.config.yaml');
+    writeFileSync(config, options.config);
+  }
+  return {
+    PATH: process.env['PATH'],
+    HOME: process.env['HOME'],
+    REDIS_URL: redis.url,
+    BREAKWATER_CONFIG: config,
+    ERP_SIMULATOR_URL: simulatorUrl,
+    LOG_LEVEL: 'info',
+    ...(options.schedule !== undefined && { RETRY_SCHEDULE: options.schedule }),
+    ...options.env,
+  };
+}
+
+function spawnService(service: ServiceName, env: NodeJS.ProcessEnv, ports: Ports, guard: Guard): Child {
+  const port = service === 'ingest' || service === 'console' ? { PORT: String(ports.public[service]) } : {};
+  return spawnChild({
+    name: service,
+    command: process.execPath,
+    args: [join(root, 'services', service, 'src/main.ts')],
+    env: { ...env, ...port, OPS_PORT: String(ports.ops[service]) },
+    guard,
+    stage: 1,
+  });
+}
+
+async function runCli(args: readonly string[], env: NodeJS.ProcessEnv, guard: Guard): Promise<CliResult> {
+  const lines: string[] = [];
+  const child = spawnChild({
+    name: 'cli',
+    command: process.execPath,
+    args: [join(root, 'packages/cli/src/main.ts'), ...args],
+    env,
+    guard,
+    stage: 1,
+    onLine: (line) => lines.push(line),
+  });
+  const exit = await child.exited;
+  if (exit.error) throw new Error(describeExit(exit), { cause: exit.error });
+  // stdout and stderr arrive together; with --json the document is the one line that parses.
+  const stdout = lines.findLast((line) => line.startsWith('{') || line.startsWith('[')) ?? lines.join('\n');
+  return { code: exit.code, stdout, tail: child.tail().join('\n') };
+}
