@@ -5,6 +5,7 @@ import { isatty } from 'node:tty';
 
 /** npm repeats a signal that the whole group received anyway; both copies arrive within a few milliseconds. */
 const SAME_SIGNAL_MS = 500;
+const PARENT_CHECK_MS = 500;
 
 /**
  * Runs a program in the foreground and resolves when it has ended: `code` as a shell would give it (128 + n after
@@ -13,6 +14,8 @@ const SAME_SIGNAL_MS = 500;
  * Signals: Ctrl-C in a terminal reaches the whole process group, so it must not be repeated to the child, for which a
  * second one means "at once". Without a terminal somebody signalled this process alone, perhaps: then the child gets
  * SIGTERM, which is harmless beside a SIGINT that it may have had itself. SIGTERM and SIGHUP are passed on as SIGTERM.
+ * So is the death of the parent under npm: npm passes a SIGTERM to the shell it runs scripts in, and that shell dies of
+ * it without telling us.
  */
 export function runChild(command, args, options = {}) {
   const { capture = false, ...spawnOptions } = options;
@@ -60,6 +63,13 @@ function passSignals(child) {
     first = first || signal;
     child.kill('SIGTERM');
   };
+  const parent = process.ppid;
+  const watch = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(watch);
+    onTerminate('SIGTERM');
+  }, PARENT_CHECK_MS).unref();
+  if (!process.env.npm_lifecycle_event) clearInterval(watch); // under nohup and the like, parents come and go
   process.on('SIGINT', onInterrupt);
   process.on('SIGTERM', onTerminate);
   process.on('SIGHUP', onTerminate);
@@ -67,6 +77,7 @@ function passSignals(child) {
     first: () => first,
     interrupted: () => first !== undefined,
     stop() {
+      clearInterval(watch);
       process.off('SIGINT', onInterrupt);
       process.off('SIGTERM', onTerminate);
       process.off('SIGHUP', onTerminate);

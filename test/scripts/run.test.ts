@@ -59,12 +59,19 @@ interface Run {
   readonly ended: Promise<number | null>;
 }
 
-function run(...args: string[]): Run {
-  const child = spawn(process.execPath, [join(repo, 'scripts/run.mjs'), ...args], {
+const run = (...args: string[]): Run => follow(process.execPath, [join(repo, 'scripts/run.mjs'), ...args]);
+
+function follow(command: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Run {
+  const child = spawn(command, args, {
     cwd: repo,
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, npm_execpath: join(repo, 'npm-cli.js'), npm_node_execpath: process.execPath },
+    env: {
+      ...process.env,
+      npm_execpath: join(repo, 'npm-cli.js'),
+      npm_node_execpath: process.execPath,
+      ...env,
+    },
   });
   running.push(child);
   let output = '';
@@ -78,8 +85,7 @@ const npmCalls = (): number =>
     ? readFileSync(join(repo, 'npm-calls'), 'utf8').trim().split('\n').length
     : 0;
 
-async function runWaiting(): Promise<Run> {
-  const started = run('wait.ts');
+async function runWaiting(started = run('wait.ts')): Promise<Run> {
   await waitUntil(() => started.output().includes('waiting'), { what: 'the program to run' });
   return started;
 }
@@ -169,6 +175,14 @@ test('SIGTERM to the runner alone reaches the program, whose exit code is kept',
   child.kill('SIGTERM');
   expect(await ended).toBe(4);
   expect(output()).toContain('got SIGTERM');
+});
+
+test('the program is stopped when the shell in which npm runs the script dies', async () => {
+  const script = `"${process.execPath}" scripts/run.mjs wait.ts; true`; // true: so that sh stays, as npm's does
+  const program = await runWaiting(follow('/bin/sh', ['-c', script], { npm_lifecycle_event: 'start' }));
+  program.child.kill('SIGTERM'); // all that npm does when it gets one
+  await waitUntil(() => program.output().includes('got SIGTERM'), { what: 'the program to be told' });
+  expect(await program.ended).toBe(null);
 });
 
 test('SIGINT to the runner alone stops the program', async () => {

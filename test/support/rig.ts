@@ -1,9 +1,11 @@
+import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { startSimulator } from '@breakwater/erp-simulator/app';
 import { type Guard, startGuard } from '@breakwater/local-stack/guard';
-import { type Child, describeExit, probeHttp, spawnChild, waitReady } from '@breakwater/local-stack/processes';
+import { type Child, probeHttp, spawnChild, waitReady } from '@breakwater/local-stack/processes';
 import { createLogger } from '@breakwater/runtime/logger';
 import { freePort } from './free-port.ts';
 import { type OwnRedis, startOwnRedis } from './redis.ts';
@@ -25,8 +27,7 @@ export interface RigOptions {
 export interface CliResult {
   readonly code: number | null;
   readonly stdout: string;
-  /** Last lines of both outputs. */
-  readonly tail: string;
+  readonly stderr: string;
 }
 
 /** A whole deployment: a Redis of its own, the ERP simulator in this process, the services as child processes. */
@@ -100,7 +101,7 @@ async function build(options: RigOptions, stack: AsyncDisposableStack): Promise<
     cli,
     async json<T>(...args: string[]) {
       const result = await cli(...args, '--json');
-      if (result.code !== 0) throw new Error(`${args.join(' ')} ended with code ${result.code}:\n${result.tail}`);
+      if (result.code !== 0) throw new Error(`${args.join(' ')} ended with code ${result.code}:\n${result.stderr}${result.stdout}`);
       return JSON.parse(result.stdout) as T;
     },
     start,
@@ -157,20 +158,18 @@ function spawnService(service: ServiceName, env: NodeJS.ProcessEnv, ports: Ports
   });
 }
 
+/** Resolves when the command has ended. Killed at the rig's end, should it hang. */
 async function runCli(args: readonly string[], env: NodeJS.ProcessEnv, guard: Guard): Promise<CliResult> {
-  const lines: string[] = [];
-  const child = spawnChild({
-    name: 'cli',
-    command: process.execPath,
-    args: [join(root, 'packages/cli/src/main.ts'), ...args],
-    env,
-    guard,
-    stage: 1,
-    onLine: (line) => lines.push(line),
-  });
-  const exit = await child.exited;
-  if (exit.error) throw new Error(describeExit(exit), { cause: exit.error });
-  // stdout and stderr arrive together; with --json the document is the one line that parses.
-  const stdout = lines.findLast((line) => line.startsWith('{') || line.startsWith('[')) ?? lines.join('\n');
-  return { code: exit.code, stdout, tail: child.tail().join('\n') };
+  const child = spawn(process.execPath, [join(root, 'packages/cli/src/main.ts'), ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  if (child.pid !== undefined) guard.watch(child.pid, 1);
+  const [stdout, stderr, code] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    new Promise<number | null>((resolve, reject) => {
+      child.once('error', reject);
+      child.once('exit', resolve);
+    }),
+  ]);
+  if (child.pid !== undefined) guard.forget(child.pid);
+  return { code, stdout, stderr };
 }

@@ -64,7 +64,6 @@ interface Parts {
 function buildApp(parts: Parts): Express {
   const app = express();
   app.disable('x-powered-by');
-  // oxlint-disable-next-line oxc/no-async-endpoint-handlers -- Express 5 passes rejections on
   app.post('/webhooks', (request, response) => receive(parts, request, response));
   // For demonstrations: ids are no secret to you, but they are nobody else's business either.
   app.get('/events', (_request, response) => void response.json({ events: parts.inbox.list() }));

@@ -104,7 +104,6 @@ function buildApp(parts: Parts): Express {
   });
   app.use(express.json({ limit: '1mb', type: () => true }));
 
-  // oxlint-disable-next-line oxc/no-async-endpoint-handlers -- Express 5 passes rejections to the error handler
   app.post('/api/receipts', async (request, response) => {
     const document = parseOr400(GoodsReceipt, request.body, response);
     if (!document) return;

@@ -23,6 +23,7 @@ export interface Supervised {
 
 const FIRST_DELAY_MS = 250; // a single crash is repaired well within a second
 const MAX_DELAY_MS = 10_000; // one that cannot run must not fill the log
+const DEATH_LINES = 5; // what it printed is above already, but other processes print in between
 const STABLE_MS = 30_000; // who ran so long is not in a crash loop
 
 /**
@@ -50,7 +51,7 @@ export function supervise(options: SuperviseOptions): Supervised {
       say(
         [
           `${name} died (${describeExit(exit)}); starting it again in ${delayMs / 1_000} s`,
-          ...indented(child),
+          ...indented(child).slice(-DEATH_LINES),
         ].join('\n'),
       );
       await pause(delayMs, stopping.signal);

@@ -9,8 +9,11 @@ import { waitUntil } from '../../../test/support/wait-until.ts';
 
 export interface StackRig {
   readonly plan: StackPlan;
-  /** Starts a stack of this plan as a process of its own, in a group of its own as a shell would. */
-  readonly start: (plan?: StackPlan) => StackProcess;
+  /**
+   * Starts a stack as a process of its own, in a group of its own as a shell would; `underNpm`: below a shell, as npm
+   * would, whose process id is then the one returned.
+   */
+  readonly start: (options?: { readonly plan?: StackPlan; readonly underNpm?: boolean }) => StackProcess;
   /** What the stand-ins noted, oldest first, as "name event". */
   readonly events: () => readonly string[];
   /** Process id of the stand-in that last noted `event`. */
@@ -58,15 +61,17 @@ export async function rigStack(env: NodeJS.ProcessEnv = {}): Promise<StackRig> {
   };
   return {
     plan,
-    start(changed = plan) {
-      const child = spawn(
-        process.execPath,
-        [join(import.meta.dirname, 'fixtures/stack.ts'), JSON.stringify(changed)],
-        {
-          detached: true,
-          stdio: ['ignore', 'pipe', 'pipe'],
-        },
-      );
+    start(options = {}) {
+      const main = join(import.meta.dirname, 'fixtures/stack.ts');
+      const args = [process.execPath, main, JSON.stringify(options.plan ?? plan)];
+      const [command = '', ...rest] =
+        options.underNpm === true ? ['/bin/sh', '-c', '"$@"; true', 'sh', ...args] : args;
+      const { npm_lifecycle_event: _, ...outer } = process.env;
+      const child = spawn(command, rest, {
+        detached: true,
+        stdio: ['ignore', 'pipe', 'pipe'],
+        env: options.underNpm === true ? { ...outer, npm_lifecycle_event: 'start' } : outer,
+      });
       started.push(child);
       return follow(child);
     },

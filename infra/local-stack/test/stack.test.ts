@@ -49,6 +49,16 @@ test('SIGTERM to the stack alone stops it in order, and one that is repeated doe
   expect(events().slice(2)).toEqual(['ingest SIGTERM', 'ingest ended', 'erp SIGTERM', 'erp ended']);
 });
 
+test('the stack stops in order when the npm that started it is gone', async () => {
+  const { start, events } = await rig();
+  const running = start({ underNpm: true });
+  await running.up();
+  process.kill(running.pid, 'SIGKILL');
+  await running.exitCode();
+  expect(running.output()).toContain('breakwater: stopped');
+  expect(events().slice(2)).toEqual(['ingest SIGTERM', 'ingest ended', 'erp SIGTERM', 'erp ended']);
+});
+
 test('a second Ctrl-C kills at once what does not want to stop', async () => {
   const { start, events, pidOf } = await rig({ HANGS: 'yes' });
   const running = start();
@@ -149,7 +159,7 @@ test('two stacks never share a data directory, whatever their ports are', async 
   const other = await rig();
   const running = one.start();
   await running.up();
-  const second = other.start({ ...other.plan, dataDir: one.plan.dataDir });
+  const second = other.start({ plan: { ...other.plan, dataDir: one.plan.dataDir } });
   expect(await second.exitCode()).toBe(1);
   expect(second.output()).toContain(`already running (pid ${running.pid})`);
 });

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { userInfo } from 'node:os';
+import { withPortOffset } from './port-offset.ts';
 import { runCli } from './run.ts';
 
 const stopping = new AbortController();
@@ -21,7 +22,7 @@ const exitCode = await runCli(process.argv.slice(2), {
   stdout: process.stdout,
   stderr: process.stderr,
   stderrIsTty: process.stderr.isTTY,
-  env: process.env,
+  env: withPortOffset(process.env),
   user: userName(),
   signal: stopping.signal,
   now: () => Date.now(),

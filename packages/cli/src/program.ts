@@ -8,6 +8,7 @@ import { eventsCommand } from './commands/events.ts';
 import { type CliContext, createContext } from './context.ts';
 import { EXIT_CODES_HELP } from './exit-codes.ts';
 import type { Io } from './io.ts';
+import { stormCommand } from './storm/command.ts';
 
 /** The command line `breakwater`. Nothing runs until it is parsed; `runCli` does that and turns errors into exit codes. */
 export function createProgram(io: Io): { program: Command; context: CliContext } {
@@ -37,6 +38,6 @@ export function createProgram(io: Io): { program: Command; context: CliContext }
   breakerCommand(program, context);
   eventsCommand(program, context);
   configCommand(program, context);
-  // STORM: import { stormCommand } from './storm/command.ts' and call stormCommand(program, context) here.
+  stormCommand(program, context);
   return { program, context };
 }

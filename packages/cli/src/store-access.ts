@@ -22,12 +22,18 @@ export interface Store {
 }
 
 /** Runs `work` with a connection for reading and writing records. Throws AppError redis_unavailable within seconds. */
-export async function withStore<T>(context: CliContext, work: (store: Store) => Promise<T>): Promise<T> {
+export async function withStore<T>(
+  context: CliContext,
+  work: (store: Store) => Promise<T>,
+  { outageMs = OUTAGE_MS }: { readonly outageMs?: number } = {},
+): Promise<T> {
   const { REDIS_URL, KEY_PREFIX } = context.environment();
   const redis = connectRedis(REDIS_URL, 'scripts', SILENT);
   try {
     await reach(redis, REDIS_URL);
-    return await whileReachable(redis, REDIS_URL, () => work({ redis, keys: createKeyspace(KEY_PREFIX) }));
+    return await whileReachable(redis, REDIS_URL, outageMs, () =>
+      work({ redis, keys: createKeyspace(KEY_PREFIX) }),
+    );
   } finally {
     await closeRedis(redis);
   }
@@ -53,7 +59,9 @@ export async function withDeliveries<T>(
       { redisUrl: REDIS_URL, keyPrefix: KEY_PREFIX, breakwater: config },
       { logger: SILENT, defer: (_label, close) => stack.defer(async () => void (await close())) },
     );
-    return await whileReachable(deliveries.redis, REDIS_URL, () => work({ ...deliveries, config }));
+    return await whileReachable(deliveries.redis, REDIS_URL, OUTAGE_MS, () =>
+      work({ ...deliveries, config }),
+    );
   } finally {
     await within(CLOSE_WITHIN_MS, stack.disposeAsync());
   }
@@ -86,13 +94,18 @@ async function reach(redis: Redis, url: string): Promise<void> {
 }
 
 /** Ends with an error when Redis stays away in the middle; the connection itself would wait for ever. */
-async function whileReachable<T>(redis: Redis, url: string, work: () => Promise<T>): Promise<T> {
+async function whileReachable<T>(
+  redis: Redis,
+  url: string,
+  outageMs: number,
+  work: () => Promise<T>,
+): Promise<T> {
   const lost = Promise.withResolvers<never>();
   let timer: NodeJS.Timeout | undefined;
   const onClose = (): void => {
     timer ??= setTimeout(
       () => lost.reject(unreachable(url, 'it went away in the middle of the command')),
-      OUTAGE_MS,
+      outageMs,
     );
   };
   const onReady = (): void => {

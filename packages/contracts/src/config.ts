@@ -10,6 +10,11 @@ const name = z.string().regex(NAME, 'expected lower-case letters, digits, - and 
 /** Source of events that applications publish; no provider may take the name. */
 export const RESERVED_SOURCE = 'api';
 
+const RESERVED_NAMES = {
+  [RESERVED_SOURCE]: 'for events that applications publish',
+  unknown: 'as the metric label of requests to no source',
+} as const;
+
 /** The fixed schedule of DESIGN 5: each entry is the wait before one attempt, the first one immediately. */
 export const DEFAULT_SCHEDULE_MS: readonly number[] = [0, 60_000, 300_000, 900_000, 3_600_000, 21_600_000];
 
@@ -62,8 +67,9 @@ export const BreakwaterConfig = z
     routes: z.array(Route).default([]),
   })
   .superRefine((config, context) => {
-    if (Object.hasOwn(config.sources, RESERVED_SOURCE)) {
-      context.addIssue({ code: 'custom', path: ['sources', RESERVED_SOURCE], message: 'the name api is reserved for events that applications publish' });
+    for (const [reserved, why] of Object.entries(RESERVED_NAMES)) {
+      if (!Object.hasOwn(config.sources, reserved)) continue;
+      context.addIssue({ code: 'custom', path: ['sources', reserved], message: `the name ${reserved} is reserved ${why}` });
     }
     for (const [index, key] of config.encryptionKeys.entries()) {
       if (Buffer.from(key, 'base64').length === 32) continue;

@@ -65,7 +65,7 @@ const Secret = z.strictObject({
 });
 
 const Answer = z.strictObject({
-  status: z.int().min(100).max(599),
+  status: z.int().min(200).max(599),
   body: z.string().optional(),
   contentType: z.string().default('text/plain; charset=utf-8'),
 });
@@ -88,10 +88,21 @@ export const Source = z
     entity: locators.optional(),
     maxBodyBytes: z.int().min(1).max(MAX_BODY_BYTES).default(1024 * 1024),
     onUnparsable: z.enum(['reject', 'accept']).default('reject'),
-    answers: z.partialRecord(z.enum(ANSWER_KINDS), Answer).default({}),
+    answers: z.partialRecord(z.enum(ANSWER_KINDS), Answer).default({}).superRefine(checkAnswers),
   })
   .transform((source) => ({ ...source, eventIdSigned: locatorsAreSigned(source.eventId, source.auth) }));
 export type Source = z.infer<typeof Source>;
+
+/** A success that does not look like one makes a storm; an outage that does loses events. */
+function checkAnswers(answers: Partial<Record<AnswerKind, Answer>>, context: z.core.$RefinementCtx): void {
+  for (const kind of ANSWER_KINDS) {
+    const status = answers[kind]?.status;
+    if (status === undefined) continue;
+    const success = status >= 200 && status <= 299;
+    const expected = kind === 'accepted' || kind === 'duplicate' ? (success ? undefined : '2xx, or the provider repeats what was taken') : kind === 'unavailable' ? (status >= 500 ? undefined : '5xx: many providers never repeat anything else, and the event would be lost') : success ? '3xx to 5xx, or the provider takes a refusal for a success' : undefined;
+    if (expected !== undefined) context.addIssue({ code: 'custom', path: [kind, 'status'], message: `expected ${expected}` });
+  }
+}
 
 /** A header that is not part of the signed content can be changed by anybody who has one signed request. */
 function locatorsAreSigned(eventId: readonly Locator[], auth: SignatureCheck): boolean {

@@ -101,6 +101,7 @@ function resultOfLookUp(found: FindResult, reference: string): AttemptResult | u
       if (!found.belongs) return conflict(reference);
       return { kind: 'already_posted', receipt: found.receipts[0] ?? '', code: '' };
     case 'failed':
+      if (found.class === 'mapping') return mappingFailed(found.message);
       return {
         kind: 'failed',
         class: 'lookup_failed',
@@ -132,6 +133,8 @@ async function resultOf(posted: PostResult, task: Task, find: Find | undefined):
     case 'rejected':
       return { kind: 'rejected', class: 'erp_rejected', message: `${posted.message} ${remedyFor('erp_rejected')}`, ...told };
     case 'failed':
+      // A path that cannot be made was never sent, and no repetition mends it.
+      if (posted.class === 'mapping') return mappingFailed(posted.message);
       return { kind: 'failed', class: posted.class, message: posted.message, ...(posted.retryAfterMs !== undefined && { retryAfterMs: posted.retryAfterMs }), ...told };
     case 'unknown':
       return { kind: 'unknown', message: `${posted.message} ${remedyFor('erp_unknown')}`, ...told };

@@ -26,8 +26,8 @@ export interface Expression {
 
 /**
  * Bounds of one evaluation (JSONata 2.2's own guards: D1012, D1011, D2015). The language can loop for ever, and since
- * an evaluation never waits for I/O it holds the event loop, so the time must stay far below a lease. Nested steps:
- * twice of what the deepest sensible mapping needs. Items: far more lines than an order has.
+ * an evaluation never waits for I/O it holds the event loop, so the time must stay far below a lease. Nested steps and
+ * items of a list: far more than a document has levels and lines.
  * Not bounded: a regular expression that backtracks without end, so write none over text of strangers.
  */
 const LIMITS = { timeout: 1_000, stack: 500, sequence: 100_000 };
@@ -37,7 +37,7 @@ const TIMED_OUT = 'D1012';
 const Trouble = z.object({
   code: z.string().optional(),
   position: z.number().optional(),
-  token: z.unknown(),
+  token: z.unknown().optional(), // without optional() an error that names no token would not match
   message: z.string(),
 });
 

@@ -2,7 +2,7 @@ import { type HttpClient, createHttpClient } from '@breakwater/http/client';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { ErpAdapter, FindResult } from '../src/adapter.ts';
 import { createHttpAdapter } from '../src/http-adapter.ts';
-import { type ErpServer, adapterConfig, changed, startErpServer } from './support/erp-server.ts';
+import { type ErpServer, SHORT, adapterConfig, changed, startErpServer } from './support/erp-server.ts';
 import { eventOf } from './support/events.ts';
 
 const event = eventOf({ order_id: 'o-1' });
@@ -117,6 +117,11 @@ describe('a look-up', () => {
     expect(await find()).toMatchObject({ kind: 'failed', class: failure, code: String(status) });
   });
 
+  test('is not absent when the answer is no JSON, even where no list means no hits', async () => {
+    server.behave({ kind: 'answer', status: 200, body: '<html>maintenance</html>' });
+    expect(await find(changed('find', { hits: '[answer.receipts]' }))).toMatchObject({ kind: 'failed' });
+  });
+
   test('is not absent when the answer breaks off', async () => {
     server.behave({ kind: 'cut_in_body', status: 200 });
     expect(await find()).toMatchObject({ kind: 'failed', class: 'lookup_failed' });
@@ -124,7 +129,11 @@ describe('a look-up', () => {
 
   test('is not absent when the ERP hangs or cuts the connection', async () => {
     server.behave({ kind: 'hang' });
-    expect(await find()).toMatchObject({ kind: 'failed', class: 'lookup_failed', code: 'ETIMEDOUT' });
+    expect(await find(changed('find', SHORT))).toMatchObject({
+      kind: 'failed',
+      class: 'lookup_failed',
+      code: 'ETIMEDOUT',
+    });
     server.behave({ kind: 'cut_after_request' });
     expect(await find()).toMatchObject({ kind: 'failed' });
   });
@@ -183,7 +192,7 @@ describe('the ERP’s own count', () => {
 
   test('is an error when the ERP hangs', async () => {
     server.behave({ kind: 'hang' });
-    await expect(adapterOf().count?.()).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(adapterOf(changed('count', SHORT)).count?.()).rejects.toMatchObject({ code: 'unavailable' });
   });
 });
 

@@ -2,7 +2,7 @@ import { type HttpClient, createHttpClient } from '@breakwater/http/client';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { ErpAdapter, PostGuard, PostResult } from '../src/adapter.ts';
 import { createHttpAdapter } from '../src/http-adapter.ts';
-import { type ErpServer, adapterConfig, changed, startErpServer } from './support/erp-server.ts';
+import { type ErpServer, SHORT, adapterConfig, changed, startErpServer } from './support/erp-server.ts';
 import { eventOf } from './support/events.ts';
 
 const event = eventOf({ order_id: 'o-1' });
@@ -137,7 +137,7 @@ describe('a post', () => {
 
   test('that is not answered in time is unknown', async () => {
     server.behave({ kind: 'hang' });
-    expect(await post()).toMatchObject({ kind: 'unknown', code: 'ETIMEDOUT' });
+    expect(await post(changed('post', SHORT))).toMatchObject({ kind: 'unknown', code: 'ETIMEDOUT' });
     expect(server.received).toHaveLength(1);
   });
 
@@ -164,7 +164,7 @@ describe('a post', () => {
   test('is unknown when the process stops while the ERP works', async () => {
     server.behave({ kind: 'hang' });
     const stopping = new AbortController();
-    const result = adapterOf(changed('post', { timeout: '20s' })).post(document, 'ref-1', {
+    const result = adapterOf(changed('post', { timeout: '30s' })).post(document, 'ref-1', {
       ...willing,
       signal: stopping.signal,
     });

@@ -1,4 +1,4 @@
-import { HttpAdapter } from '@breakwater/contracts/target-config';
+import type { HttpAdapter } from '@breakwater/contracts/target-config';
 import { startSimulator } from '@breakwater/erp-simulator/app';
 import { type HttpClient, createHttpClient } from '@breakwater/http/client';
 import { createLogger } from '@breakwater/runtime/logger';
@@ -22,20 +22,20 @@ beforeEach(async () => {
   stop = simulator.close;
   url = `http://127.0.0.1:${simulator.port}`;
   client = createHttpClient({});
-  const config = demonstration({ ERP_SIMULATOR_URL: url }).erpTargets['receipts']?.adapter;
-  const shorter = HttpAdapter.parse({
-    ...config,
-    post: { ...config?.post, timeout: '300ms' },
-    find: { ...config?.find, timeout: '5s' },
-    count: { ...config?.count, timeout: '5s' },
-  });
-  adapter = createHttpAdapter(shorter, client);
+  adapter = createHttpAdapter(adapterConfig(), client);
 });
 
 afterEach(async () => {
   client.close();
   await stop();
 });
+
+/** The adapter of the demonstration's configuration. */
+function adapterConfig(): HttpAdapter {
+  const config = demonstration({ ERP_SIMULATOR_URL: url }).erpTargets['receipts']?.adapter;
+  if (!config) throw new Error('the demonstration has no ERP target called receipts');
+  return config;
+}
 
 async function faults(faulty: object): Promise<void> {
   const response = await fetch(`${url}/api/faults`, { method: 'PUT', body: JSON.stringify(faulty) });
@@ -71,7 +71,10 @@ test('an internal error is unknown, although this one was not applied', async ()
 
 test('an ERP that hangs leaves an unknown', async () => {
   await faults({ hang: true });
-  expect(await post()).toMatchObject({ kind: 'unknown', code: 'ETIMEDOUT' });
+  const config = adapterConfig();
+  const impatient = createHttpAdapter({ ...config, post: { ...config.post, timeout: 1_500 } }, client);
+  const result = await impatient.post(document, 'evt-1', { mayWrite: () => true });
+  expect(result).toMatchObject({ kind: 'unknown', code: 'ETIMEDOUT' });
 });
 
 test('a unique constraint answers with the receipt that is there', async () => {

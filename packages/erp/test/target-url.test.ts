@@ -38,6 +38,11 @@ test.each([
   expect(urlOf('http://erp.test/tenant', path)).toBe('refused');
 });
 
+test('a path without its slash is told so, rather than that it leaves the base', () => {
+  const result = createTargetUrl('http://erp.test', createCompiler()).at('receipts');
+  expect(result).toMatchObject({ ok: false, message: expect.stringContaining('begin with /') });
+});
+
 const mistakesOf = (base: string) => (): void => {
   const compiler = createCompiler();
   createTargetUrl(base, compiler);

@@ -47,3 +47,10 @@ test('the mistakes of all targets are listed at once, each with its place', () =
     }),
   );
 });
+
+test('a fault that is no mistake of the configuration is not listed as one', () => {
+  const config = configOf({ receipts: target() });
+  const adapter = { ...config.erpTargets['receipts']!.adapter, baseUrl: 'no URL' };
+  const broken = { ...config, erpTargets: { receipts: { ...config.erpTargets['receipts']!, adapter } } };
+  expect(() => createErpTargets(broken, client)).toThrow('Invalid URL');
+});

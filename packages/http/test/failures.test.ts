@@ -61,20 +61,13 @@ test('a resolver that does not answer is timeout_connect, surely unsent', async 
 });
 
 test('a connection that was given up does not stay behind', async () => {
-  const { server } = rawServer(() => {});
-  const accepted = Promise.withResolvers<void>();
-  const closed = Promise.withResolvers<void>();
-  server.on('connection', (socket) => {
-    accepted.resolve();
-    socket.on('close', () => closed.resolve());
-  });
+  const { server, closed } = rawServer(() => {});
   await withServer(server, async (port) =>
     withClient(async (client) => {
       // TLS to a server that never says a word: connected, but not securely.
       const outcome = await client.request(post(0, { url: `https://127.0.0.1:${port}/`, timeoutMs: 200 }));
       expect(outcome).toMatchObject({ kind: 'failure', class: 'timeout_connect', sent: 'no' });
-      await accepted.promise;
-      await closed.promise;
+      await closed;
     }),
   );
 });
@@ -251,7 +244,7 @@ test('a request that is aborted in the turn in which it was made writes nothing'
 });
 
 test('a request that is aborted while permission to write it is asked for writes nothing', async () => {
-  const { server, received } = rawServer(() => {});
+  const { server, received, closed } = rawServer(() => {});
   await withServer(server, async (port) =>
     withClient(async (client) => {
       const stop = new AbortController();
@@ -263,6 +256,7 @@ test('a request that is aborted while permission to write it is asked for writes
       };
       const outcome = await client.request(post(port, { signal: stop.signal, mayWrite }));
       expect(outcome).toMatchObject({ kind: 'failure', class: 'interrupted', sent: 'no' });
+      await closed;
       expect(received()).toBe('');
     }),
   );

@@ -135,6 +135,7 @@ test('an idle connection is closed after a while, and a slow answer is no idlene
   const closed = Promise.withResolvers<void>();
   const server = createServer((_request, response) => void setTimeout(() => response.end('ok'), 300));
   server.on('connection', (socket) => socket.on('close', () => closed.resolve()));
+  server.keepAliveTimeout = 0; // the server never closes, so that only the client can
   const agents = createAgents({ idleTimeoutMs: 100 });
   await withServer(server, async (port) =>
     withClient(

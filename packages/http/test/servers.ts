@@ -26,22 +26,29 @@ export async function withServer(server: Server, use: (port: number) => Promise<
   }
 }
 
-/** A server that says `onBytes` to each first piece of a request; `received` is everything that ever arrived. */
-export function rawServer(onBytes: (socket: Socket) => void): {
-  server: Server;
-  received: () => string;
-  connections: () => number;
-} {
+export interface RawServer {
+  readonly server: Server;
+  /** Everything that ever arrived. */
+  readonly received: () => string;
+  readonly connections: () => number;
+  /** Settled when the first connection has ended: nothing can arrive on it any more. */
+  readonly closed: Promise<void>;
+}
+
+/** A TCP server that calls `onBytes` with whatever arrives. */
+export function rawServer(onBytes: (socket: Socket) => void): RawServer {
   let received = '';
   let connections = 0;
+  const closed = Promise.withResolvers<void>();
   const server = createServer((socket) => {
     connections += 1;
     socket.on('data', (data) => {
       received += data.toString('latin1');
       onBytes(socket);
     });
+    socket.on('close', () => closed.resolve());
   });
-  return { server, received: () => received, connections: () => connections };
+  return { server, received: () => received, connections: () => connections, closed: closed.promise };
 }
 
 export async function withClient(

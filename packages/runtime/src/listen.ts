@@ -1,10 +1,11 @@
 import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { Socket } from 'node:net';
 import { AppError } from './errors.ts';
 
 /** Listens and resolves to the port in use (give 0 for any). Throws AppError port_taken with a sentence for a person. */
 export async function listen(server: Server, port: number, host: string): Promise<number> {
   const ready = Promise.withResolvers<void>();
+  watchSilent(server);
   server.once('error', ready.reject);
   server.listen(port, host, ready.resolve);
   try {
@@ -16,7 +17,21 @@ export async function listen(server: Server, port: number, host: string): Promis
     throw error;
   }
   server.off('error', ready.reject);
-  return (server.address() as AddressInfo).port;
+  const address = server.address();
+  return typeof address === 'object' && address !== null ? address.port : port;
+}
+
+/** Connections that have not sent a request yet. Node does not count them as idle, so closing would wait for them. */
+const silent = new WeakMap<Server, Set<Socket>>();
+
+function watchSilent(server: Server): void {
+  const sockets = new Set<Socket>();
+  silent.set(server, sockets);
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  server.on('request', (request) => sockets.delete(request.socket));
 }
 
 /**
@@ -29,6 +44,7 @@ export async function closeServer(server: Server, graceMs: number): Promise<void
   const idle = setInterval(() => server.closeIdleConnections(), 100);
   const deadline = setTimeout(() => server.closeAllConnections(), graceMs);
   server.closeIdleConnections();
+  for (const socket of silent.get(server) ?? []) socket.destroy();
   await closed.promise;
   clearInterval(idle);
   clearTimeout(deadline);

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /** Waits, and ends early without throwing when the signal is aborted. */
 export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
   await sleep(ms, undefined, signal ? { signal } : {}).catch((error: unknown) => {
-    if (!(error instanceof Error && error.name === 'AbortError')) throw error;
+    if (signal?.aborted !== true) throw error;
   });
 }
 

@@ -70,7 +70,6 @@ export function createRouter(deps: RouterDeps): Express {
   app.disable('x-powered-by');
   app.set('query parser', false); // nothing is read from the query
   app.enable('case sensitive routing');
-  // oxlint-disable-next-line oxc/no-async-endpoint-handlers -- Express 5 hands rejections to the error handler
   app.all('/webhooks/:source', webhook);
   app.use((request, response) =>
     answer(request, response, errorReply('not_found', 'There is nothing at this path.')),

@@ -81,7 +81,7 @@ async function add(context: CliContext, options: AddOptions): Promise<void> {
     }
     const { endpoint, secret } = await addEndpoint(deps, wanted);
     const shown = withoutSecrets(endpoint, false);
-    context.print({ endpoint: shown, secret }, () =>
+    context.print({ ...shown, secret }, () =>
       [
         renderEndpoint(shown, context.io.now()),
         '',

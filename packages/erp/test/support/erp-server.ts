@@ -15,7 +15,7 @@ export type Behaviour =
   /** The request is read completely, then the connection is cut. */
   | { readonly kind: 'cut_after_request' }
   | { readonly kind: 'hang' }
-  /** Headers, part of the body that was announced, then the connection is cut. */
+  /** Headers, part of the body that was announced (the part alone is valid JSON), then the connection is cut. */
   | { readonly kind: 'cut_in_body'; readonly status: number };
 
 export interface Received {
@@ -83,7 +83,7 @@ function perform(behaviour: Behaviour, request: IncomingMessage, response: Serve
       return;
     case 'cut_in_body':
       response.writeHead(behaviour.status, { 'content-type': 'application/json', 'content-length': '1000' });
-      response.write('{"receipts":[]', () => request.socket.destroy());
+      response.write('{"receipts":[]}', () => request.socket.destroy());
       return;
     case 'cut_after_request':
     case 'cut_on_connect':
@@ -93,24 +93,27 @@ function perform(behaviour: Behaviour, request: IncomingMessage, response: Serve
   }
 }
 
+/** For tests that wait for it: short, yet long enough for a busy machine to have sent the request. */
+export const SHORT = { timeout: '1500ms' };
+
 const CONFIG = {
   kind: 'http',
   headers: { Authorization: 'Bearer s3cret-token' },
   idempotencyHeader: 'Idempotency-Key',
   post: {
     path: '"/api/receipts"',
-    timeout: '400ms',
+    timeout: '10s',
     answers: { posted: [201], duplicate: [409], rejected: [422], failed: [503] },
     receipt: 'answer.receipt_no',
   },
   find: {
     path: '"/api/receipts?external_reference=" & $encodeUrlComponent(reference)',
-    timeout: '400ms',
+    timeout: '10s',
     hits: 'answer.receipts',
     receipt: 'hit.receipt_no',
     sameEvent: 'hit.order_id = event.data.order_id',
   },
-  count: { path: '"/api/stats"', timeout: '400ms', value: 'answer.postings' },
+  count: { path: '"/api/stats"', timeout: '10s', value: 'answer.postings' },
 };
 
 /** Configuration of an `http` adapter for this server. `changes` replaces members of the top level ... */

@@ -13,5 +13,5 @@ local answer = admit(P, d, alarmId, trigger, what, now, p, token)
 if answer then return answer end
 local closed, why, probe
 if not passes_gates(d, trigger) then closed, why, probe = closed_gate(P, d, now) end
-if closed then park(P, closed, why, d, alarmId, now, p); return { 'parked', why } end
+if closed then park(P, closed, why, d, alarmId, trigger, now, p); return { 'parked', why } end
 return start(P, d, now, alarmId, trigger, p, token, probe)

@@ -26,30 +26,37 @@ if d.run ~= attempt then
     count_posting(P, d, outcome)
     if receipt ~= '' then put(P, d, 'receipt', receipt) end
     if d.status ~= 'sent' then mark_sent(P, d, now, attempt) end
-  elseif outcome == 'unknown' then put(P, d, 'doubt', 1) end
+  elseif outcome == 'unknown' then outcome_unknown(P, d, now, p) end
   return answer('late')
 end
 local trigger = d.runTrigger
+-- The destination's line first: else a key with a long line would hand the slot on among its own for ever.
+local function hand_slots_on(handOffToken)
+  local queued = {}
+  local started = release(P, d.destination, now, defaults, handOffToken, queued)
+  if d.keyGate ~= '' then started = release(P, d.keyGate, now, defaults, started and '' or handOffToken, queued) or started end
+  return answer('done', started and cjson.encode(started) or '', queued)
+end
+local DEFER_MS = 1000 -- a reason that lasts must not become a hot loop
 if outcome == 'deferred' then -- nothing was sent: no row, no attempt consumed; the number stays used, it was a fence
   count(P, 'attempts:' .. trigger, -1)
   clear_run(P, d)
-  local retryAlarm = alarmId
   redis.call('ZREM', alarms(P, id), alarmId)
-  if trigger == 'schedule' then put(P, d, 'seq', d.seq + 1); retryAlarm = alarm_id(d) end
-  redis.call('ZADD', alarms(P, id), now + p.graceMs, retryAlarm)
-  local queued = trigger == 'replay' and { retryAlarm } or {}
-  release(P, d.destination, now, defaults, '', queued)
-  return answer('done', '', queued)
+  if terminal(d) then unwatch_run(P, d) elseif trigger == 'schedule' then arm(P, d, now + DEFER_MS, now + DEFER_MS + p.graceMs) end
+  -- A replay keeps its job id, which is taken until this job has ended: the sweeper sets it again.
+  if trigger == 'replay' and d.replayId ~= '' then redis.call('ZADD', alarms(P, id), now + DEFER_MS, alarmId) end
+  return hand_slots_on('')
 end
 append_attempt(P, d, now, class, code)
 clear_run(P, d)
 redis.call('ZREM', alarms(P, id), alarmId)
+if terminal(d) then unwatch_run(P, d) end
 put(P, d, 'interruptions', 0)
 if trigger == 'replay' then drop_replay(P, d); redis.call('HINCRBY', key(P, id), 'replaysMade', 1) end
 if receipt ~= '' then put(P, d, 'receipt', receipt) end
 if success and erp_target(d.destination) then count_posting(P, d, outcome) end
 if outcome == 'absent' and trigger == 'schedule' then put(P, d, 'doubt', 0) end
-if outcome == 'unknown' and outcome_unknown(P, d, p) and not terminal(d) then bury(P, d, now, 'unknown_outcome') end
+if outcome == 'unknown' and outcome_unknown(P, d, now, p) and not terminal(d) then bury(P, d, now, 'unknown_outcome') end
 if success then
   if trigger == 'schedule' and not terminal(d) then put(P, d, 'scheduleMade', d.scheduleMade + 1) end
   if d.status ~= 'sent' then mark_sent(P, d, now, attempt) end
@@ -76,7 +83,7 @@ end -- a failed replay leaves status and schedule as they were
 count(P, 'results:' .. label(d.destination) .. ':' .. outcome, 1)
 if p.breaker and class ~= 'mapping' and class ~= 'configuration' then judge(P, d, now, p.breaker, outcome ~= 'failed' and outcome ~= 'unknown') end
 local _, _, cap, halfOpen = free_slots(P, d.destination, now)
-if cap > 0 and not halfOpen then -- a destination that times out shrinks to one slot, each success gives one back
+if cap > 0 and not halfOpen and d.runProbe ~= 1 then -- a destination that times out shrinks to one slot, each success gives one back
   local g = gate(P, d.destination)
   if string.sub(class, 1, 8) == 'timeout_' or (outcome == 'unknown') then redis.call('HSET', g, 'ramp', math.max(1, math.floor(cap / 2)))
   elseif success then
@@ -84,9 +91,4 @@ if cap > 0 and not halfOpen then -- a destination that times out shrinks to one 
     if v[1] then if tonumber(v[1]) + 1 >= (tonumber(v[2]) or 1e9) then redis.call('HDEL', g, 'ramp') else redis.call('HINCRBY', g, 'ramp', 1) end end
   end
 end
-local queued = {}
-local started
-if d.keyGate ~= '' then started = release(P, d.keyGate, now, defaults, ARGV[10], queued) end
-local other = release(P, d.destination, now, defaults, started and '' or ARGV[10], queued)
-started = started or other
-return answer('done', started and cjson.encode(started) or '', queued)
+return hand_slots_on(ARGV[10])

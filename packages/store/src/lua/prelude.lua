@@ -16,7 +16,8 @@ local function parse(alarmId)
   return id, 'schedule', tonumber(tail)
 end
 local FIELDS = { 'status', 'operator', 'keyGate', 'seq', 'nextAttemptAt', 'scheduleMade', 'attempts', 'run', 'runUntil', 'runTrigger', 'runAt',
-  'runToken', 'runProbe', 'replayId', 'lastReplayId', 'interruptions', 'heldFrom', 'doubt', 'lookupFor', 'lookups', 'created', 'found' }
+  'runToken', 'runProbe', 'replayId', 'lastReplayId', 'interruptions', 'heldFrom', 'parkedAt', 'doubt', 'settleAt', 'lookupFor',
+  'lookups', 'created', 'found' }
 local TEXTS = { status = 1, operator = 1, keyGate = 1, runTrigger = 1, runToken = 1, replayId = 1, lastReplayId = 1, heldFrom = 1, lookupFor = 1 }
 local function load(P, id)
   local v = redis.call('HMGET', key(P, id), unpack(FIELDS))
@@ -87,8 +88,13 @@ local function clear_run(P, d)
   if d.keyGate ~= '' then redis.call('ZREM', gate(P, d.keyGate, 'running'), d.id) end
   d.run = 0; d.runTrigger = ''
 end
+-- An attempt that is in flight when its delivery is settled otherwise must still be closed should its process die: the sweeper looks
+-- when its lease is over, under a name that no job has.
+local function watch_run(P, d) if d.run > 0 then redis.call('ZADD', alarms(P, d.id), d.runUntil, alarm_id(d)) end end
+local function unwatch_run(P, d) redis.call('ZREM', alarms(P, d.id), alarm_id(d)) end
 local function mark_sent(P, d, now, attempt)
   disarm(P, d); drop_replay(P, d) -- a replay asked for before this success is moot: nobody acknowledged a second send
+  watch_run(P, d)
   put(P, d, 'sentAt', now, 'sentBy', attempt, 'doubt', 0, 'lookupFor', '')
   set_status(P, d, 'sent', now)
 end
@@ -120,28 +126,30 @@ local function schedule_failed(P, d, now, p, atLeastMs)
   if p.jitterMs > 0 then math.randomseed(now + d.scheduleMade); wait = wait + math.random(0, p.jitterMs) end
   retry_in(P, d, now, p, math.max(wait, atLeastMs or 0))
 end
+-- It may have been applied, or may yet be: until settleAt a look-up would prove nothing.
+local function doubt(P, d, now, p) put(P, d, 'doubt', 1, 'settleAt', now + p.settleMs) end
 -- After an attempt whose outcome is not known. An ERP that can neither look up nor dedupe must never be posted to again blindly.
-local function outcome_unknown(P, d, p)
+local function outcome_unknown(P, d, now, p)
   if not erp_target(d.destination) then return false end
-  put(P, d, 'doubt', 1)
+  doubt(P, d, now, p)
   return not p.canFind and not p.dedupes
 end
 -- The process of attempt d.run died, or was stopped past its lease. Free of charge `freeInterruptions` times, so that a crash loop
--- ends in dead_letter and a deploy costs nothing. Returns true when the delivery may be attempted again.
+-- ends in dead_letter and a deploy costs nothing. A scheduled attempt is repeated under a new job id, since the dead worker's job may
+-- hold the old one until BullMQ's stall check.
 local function close_interrupted(P, d, now, p)
   append_attempt(P, d, now, 'interrupted', '')
   count(P, 'interrupted', 1)
   local trigger = d.runTrigger
   clear_run(P, d)
   put(P, d, 'interruptions', d.interruptions + 1)
-  if outcome_unknown(P, d, p) then
+  if outcome_unknown(P, d, now, p) then
     drop_replay(P, d)
     if not terminal(d) then bury(P, d, now, 'unknown_outcome') end
     return
   end
   if d.interruptions <= p.freeInterruptions then
-    -- The ERP may still be at work on what the dead process sent; a look-up before that is over would prove nothing.
-    if trigger == 'schedule' and not terminal(d) and p.settleMs and p.settleMs > 0 then arm(P, d, now + p.settleMs, now + p.settleMs + p.graceMs) end
+    if trigger == 'schedule' and not terminal(d) then arm(P, d, now + p.settleMs, now + p.settleMs) end
     return
   end
   if trigger == 'replay' then drop_replay(P, d)
@@ -186,17 +194,14 @@ local function gate_look_at(P, g, now, p)
   local openUntil = tonumber(redis.call('HGET', gate(P, g), 'openUntil') or 0)
   return openUntil > now and openUntil or now + p.gatePeriodMs
 end
-local function wait_at(P, g, d, alarmId, now, p)
-  local first = tonumber(redis.call('HGET', key(P, d.id), 'parkedAt')) or now -- keeps its place when it is parked again
-  redis.call('ZADD', gate(P, g, 'waiting'), 'NX', first, alarmId)
+local function park(P, g, why, d, alarmId, trigger, now, p)
+  for _, each in ipairs(gates_of(d)) do redis.call('ZREM', gate(P, each, 'running'), d.id) end -- gives back what a release had reserved
+  if d.parkedAt == 0 then put(P, d, 'parkedAt', now) end -- else it keeps its place
+  redis.call('ZADD', gate(P, g, 'waiting'), 'NX', d.parkedAt, alarmId)
   redis.call('ZADD', P .. 'gates', 'NX', gate_look_at(P, g, now, p), g)
   redis.call('ZREM', alarms(P, d.id), alarmId)
-  put(P, d, 'parkedAt', first)
-end
-local function park(P, g, why, d, alarmId, now, p)
-  for _, each in ipairs(gates_of(d)) do redis.call('ZREM', gate(P, each, 'running'), d.id) end -- gives back what a release had reserved
-  wait_at(P, g, d, alarmId, now, p)
-  if why == 'paused' and d.status ~= 'held' and not terminal(d) then put(P, d, 'heldFrom', d.status); set_status(P, d, 'held', now) end
+  -- Held is what the schedule waits for; a replay leaves the status alone.
+  if why == 'paused' and trigger == 'schedule' and d.status ~= 'held' then put(P, d, 'heldFrom', d.status); set_status(P, d, 'held', now) end
 end
 local function unhold(P, d, now) if d.status == 'held' then set_status(P, d, d.heldFrom, now) end end
 local function go(P, d)
@@ -204,7 +209,8 @@ local function go(P, d)
   return { 'go', d.run, d.runTrigger, d.scheduleMade, reference, d.doubt, d.lookupFor, d.runUntil - d.runAt, d.runProbe }
 end
 local function start(P, d, now, alarmId, trigger, p, token, probe)
-  unhold(P, d, now)
+  if trigger == 'schedule' then unhold(P, d, now) end
+  if d.parkedAt > 0 then unpark(P, d, alarmId) end
   put(P, d, 'attempts', d.attempts + 1, 'run', d.attempts + 1, 'runUntil', now + p.leaseMs, 'runTrigger', trigger, 'runAt', now, 'runToken', token)
   if probe then put(P, d, 'runProbe', 1) end
   redis.call('HDEL', key(P, d.id), 'parkedAt')
@@ -225,7 +231,9 @@ local function admit(P, d, alarmId, trigger, what, now, p, token)
     return { 'stale', d.status, '', 0 }
   end
   if d.run > 0 then return { 'busy', d.runUntil - now } end
-  if trigger == 'schedule' and d.nextAttemptAt > now + p.earlyMs then return { 'early', d.nextAttemptAt - now } end
+  local notBefore = trigger == 'schedule' and d.nextAttemptAt or 0
+  if d.doubt == 1 then notBefore = math.max(notBefore, d.settleAt) end -- a person's replay could look too early as well
+  if notBefore > now + p.earlyMs then return { 'early', notBefore - now } end
 end
 -- A person's replay to an endpoint is a probe: it passes the cap. At an ERP it would break the one-at-a-time rule, so there it queues.
 local function passes_gates(d, trigger) return trigger == 'replay' and not erp_target(d.destination) end
@@ -244,19 +252,18 @@ local function release(P, g, now, defaults, handOffToken, queued)
       local p = policy_of(P, defaults, d.destination)
       local ans = admit(P, d, alarmId, trigger, what, now, p, '')
       if ans then
-        if ans[1] ~= 'stale' then redis.call('ZADD', alarms(P, id), now, alarmId) end -- busy or early: the sweeper queues it
+        if ans[1] ~= 'stale' then redis.call('ZADD', alarms(P, id), now + ans[2], alarmId) end -- busy or early: the sweeper queues it
         if ans[1] == 'stale' and ans[3] ~= '' then redis.call('ZADD', alarms(P, id), 'NX', now, ans[3]) end
       else
-        local closed, _, probe = closed_gate(P, d, now)
+        local closed, why, probe = closed_gate(P, d, now)
         if closed then
-          wait_at(P, closed, d, alarmId, now, p)
+          park(P, closed, why, d, alarmId, trigger, now, p)
           if closed ~= g and g == d.keyGate then break end -- one per key is enough at the destination's list: only one can run
         elseif handOffToken ~= '' and not started then
           local s = start(P, d, now, alarmId, trigger, p, handOffToken, probe)
           started = { id, alarmId, s }
         else
-          unhold(P, d, now)
-          if trigger == 'schedule' then put(P, d, 'seq', d.seq + 1); alarmId = alarm_id(d) end
+          if trigger == 'schedule' then unhold(P, d, now); put(P, d, 'seq', d.seq + 1); alarmId = alarm_id(d) end
           for _, each in ipairs(gates_of(d)) do redis.call('ZADD', gate(P, each, 'running'), now + p.reserveMs, id) end
           redis.call('ZADD', alarms(P, id), now + p.graceMs, alarmId)
           queued[#queued + 1] = alarmId
@@ -304,15 +311,18 @@ local function judge(P, d, now, b, good)
   end
 end
 -- Postings are counted once per creating answer, so that a double shows. A document that only a look-up revealed counts as one; when
--- its creating answer turns up late, it explains the find and is not counted again.
+-- its creating answer turns up late, it explains the find and is not counted again. What a person had resolved is owed again.
 local function count_posting(P, d, outcome)
   local target = erp_target(d.destination)
+  if outcome ~= 'posted' and outcome ~= 'already_posted' then return end
+  local known = d.created + d.found
+  if known == 0 and d.status == 'resolved' then count(P, 'resolved:' .. target, -1) end
   if outcome == 'posted' then
-    if d.found == 1 and d.created == 0 then put(P, d, 'created', 1) return end
     put(P, d, 'created', d.created + 1)
-    count(P, 'postings:' .. target, 1)
-  elseif outcome == 'already_posted' and d.created == 0 and d.found == 0 then
+    if d.found == 1 and d.created == 1 then return end
+  else
+    if known > 0 then return end
     put(P, d, 'found', 1)
-    count(P, 'postings:' .. target, 1)
   end
+  count(P, 'postings:' .. target, 1)
 end

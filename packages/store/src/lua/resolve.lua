@@ -8,6 +8,7 @@ if not d or d.operator ~= ARGV[3] then return { 'not_found' } end
 if d.status == 'resolved' then return { 'ok' } end
 if d.status ~= 'dead_letter' then return { 'wrong_status', d.status } end
 drop_replay(P, d)
+watch_run(P, d)
 put(P, d, 'resolvedReason', ARGV[4])
 set_status(P, d, 'resolved', now)
 if erp_target(d.destination) and d.created == 0 and d.found == 0 then count(P, 'resolved:' .. erp_target(d.destination), 1) end

@@ -7,21 +7,17 @@ local out = {}
 for _, alarmId in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, tonumber(ARGV[3]))) do
   local id, trigger, what = parse(alarmId)
   local d = load(P, id)
-  local wanted = d and ((trigger == 'replay' and d.replayId == what) or (trigger == 'schedule' and not terminal(d) and d.seq == what))
-  if not wanted then redis.call('ZREM', KEYS[1], alarmId)
-  elseif d.run > 0 and d.runUntil > now then redis.call('ZADD', KEYS[1], d.runUntil + defaults.runGraceMs, alarmId)
+  if d and d.run > 0 and d.runUntil > now then redis.call('ZADD', KEYS[1], d.runUntil + defaults.runGraceMs, alarmId)
   else
-    local p = policy_of(P, defaults, d.destination)
-    local armed = alarmId
-    if d.run > 0 then -- its process died: a new job id, so that recovery does not wait for BullMQ's stall check
-      close_interrupted(P, d, now, p)
-      if trigger == 'schedule' then
-        if terminal(d) then armed = nil
-        elseif d.seq == what then arm(P, d, now, now + p.rearmMs); armed = alarm_id(d)
-        else armed = alarm_id(d) end
-      elseif d.replayId ~= what then armed = nil end
-      if not armed then redis.call('ZREM', KEYS[1], alarmId) end
+    local armed, p
+    if d then
+      p = policy_of(P, defaults, d.destination)
+      local died = d.runTrigger -- '' when none is in flight
+      if d.run > 0 then close_interrupted(P, d, now, p) end
+      if trigger == 'replay' then armed = d.replayId == what and alarmId or nil
+      elseif not terminal(d) and (d.seq == what or died == 'schedule') then armed = alarm_id(d) end
     end
+    if armed ~= alarmId then redis.call('ZREM', KEYS[1], alarmId) end
     if armed then
       local wait = trigger == 'schedule' and math.max(0, d.nextAttemptAt - now) or 0
       redis.call('ZADD', KEYS[1], now + wait + p.rearmMs, armed)

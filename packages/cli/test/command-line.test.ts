@@ -1,0 +1,155 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { startOwnRedis } from '../../../test/support/redis.ts';
+import { waitUntil } from '../../../test/support/wait-until.ts';
+import { createRig, type Rig } from './support.ts';
+
+let rig: Rig;
+beforeAll(async () => {
+  rig = await createRig();
+});
+afterAll(() => rig.close());
+
+const COMMANDS = [
+  [],
+  ['endpoints'],
+  ['endpoints', 'add'],
+  ['endpoints', 'list'],
+  ['endpoints', 'show'],
+  ['endpoints', 'pause'],
+  ['endpoints', 'resume'],
+  ['deliveries', 'list'],
+  ['deliveries', 'show'],
+  ['deliveries', 'replay'],
+  ['dead-letters', 'list'],
+  ['dead-letters', 'replay'],
+  ['dead-letters', 'resolve'],
+  ['breaker', 'show'],
+  ['breaker', 'open'],
+  ['breaker', 'close'],
+  ['events', 'show'],
+  ['events', 'fan-out'],
+  ['config', 'check'],
+  ['config', 'schema'],
+];
+
+test('every command explains itself, the global options and the exit codes', async () => {
+  for (const command of COMMANDS) {
+    const { code, stdout } = await rig.cli([...command, '--help']);
+    expect({ command, code }).toEqual({ command, code: 0 });
+    expect(stdout).toContain('--json');
+    expect(stdout).toContain('--operator <id>');
+    expect(stdout).toMatch(/4 {2}refused in the present state/);
+  }
+});
+
+test('replay carries its warning wherever it is offered', async () => {
+  for (const group of ['deliveries', 'dead-letters']) {
+    const { stdout } = await rig.cli([group, 'replay', '--help']);
+    expect(stdout.replaceAll(/\s+/g, ' ')).toContain(
+      'Replay repeats the message, not the money. Reconcile monetary effects by their original financial key.',
+    );
+  }
+});
+
+test('a mistake on the command line ends with code 2, and says what was meant', async () => {
+  for (const args of [
+    ['deliverys'],
+    ['deliveries'],
+    ['deliveries', 'list', '--statu', 'sent'],
+    ['deliveries', 'list', '--status', 'lost'],
+    ['deliveries', 'list', '--limit', '0'],
+    ['deliveries', 'show'],
+    ['deliveries', 'replay', 'x'],
+    ['deliveries', 'list', '--target', 'a', '--endpoint', 'b'],
+  ]) {
+    const { code, stdout, stderr } = await rig.cli(args);
+    expect({ args, code, stdout }).toEqual({ args, code: 2, stdout: '' });
+    expect(stderr).toMatch(/^(error|Usage): /);
+  }
+  expect((await rig.cli(['deliveries', 'list', '--statu', 'sent'])).stderr).toContain(
+    'Did you mean --status?',
+  );
+});
+
+test('with --json an error is one JSON document on stderr, and stdout stays empty', async () => {
+  for (const args of [
+    ['--json', 'deliveries', 'show', 'nothing'],
+    ['deliveries', 'list', '--status', 'lost', '--json'],
+    ['deliveries', '--json'],
+  ]) {
+    const { stdout, stderr } = await rig.cli(args);
+    expect(stdout).toBe('');
+    expect(JSON.parse(stderr)).toEqual({
+      ok: false,
+      error: { code: expect.any(String), message: expect.any(String), remedy: expect.any(String) },
+    });
+  }
+});
+
+test('an error cannot carry terminal escapes from the command line back to the terminal', async () => {
+  const { stderr } = await rig.cli(['deliveries', 'show', '\u001B[31mx']);
+  expect(stderr).toContain(String.raw`\u001b[31mx`);
+  expect(stderr).not.toContain('\u001B');
+});
+
+test('an unreachable Redis is told at once, with its address and without its password', async () => {
+  const { code, stderr } = await rig.cli([
+    'deliveries',
+    'list',
+    '--redis-url',
+    'redis://me:hunter2@127.0.0.1:1/3',
+  ]);
+  expect(code).toBe(1);
+  expect(stderr).toContain(
+    'Redis at redis://127.0.0.1:1/3 is not reachable: start it (npm start) or set REDIS_URL',
+  );
+  expect(stderr).not.toContain('hunter2');
+  const changing = await rig.cli(['breaker', 'open', 'receipts', '--json'], {
+    redisUrl: 'redis://127.0.0.1:1',
+  });
+  expect(JSON.parse(changing.stderr).error.code).toBe('redis_unavailable');
+});
+
+test('a password that Redis refuses is told as such', async () => {
+  const url = new URL(rig.env.REDIS_URL);
+  url.username = 'nobody';
+  url.password = 'hunter2';
+  const { code, stderr } = await rig.cli(['deliveries', 'list'], { redisUrl: url.href });
+  expect(code).toBe(1);
+  expect(stderr).toContain('WRONGPASS');
+  expect(stderr).not.toContain('hunter2');
+});
+
+test('a Redis that accepts connections and never answers does not hang the command', async () => {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => void sockets.add(socket));
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  const { code, stderr } = await rig.cli(['endpoints', 'list'], { redisUrl: `redis://127.0.0.1:${port}` });
+  for (const socket of sockets) socket.destroy();
+  server.close();
+  expect(code).toBe(1);
+  expect(stderr).toContain('no answer within 3 s');
+});
+
+test('a Redis that goes away in the middle ends the command with an error', async () => {
+  const redis = await startOwnRedis();
+  const own = await createRig(undefined, redis.url);
+  try {
+    const id = await own.deadLetter('evt_1');
+    const running = own.cli(['deliveries', 'replay', id, '--reason', 'fixed', '--wait', '--json']);
+    await waitUntil(() => own.redis.hget(own.keys.delivery(id), 'replayId'), { what: 'the replay' });
+    await redis.kill();
+    const { code, stderr } = await running;
+    expect(code).toBe(1);
+    expect(JSON.parse(stderr).error).toMatchObject({
+      code: 'redis_unavailable',
+      message: expect.stringContaining('went away'),
+    });
+  } finally {
+    own.redis.disconnect();
+    await redis.close();
+  }
+});

@@ -1,0 +1,90 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from '@jest/globals';
+import { loadConfig, parseConfig } from '../src/config.ts';
+import { readEnvironment } from '../src/environment.ts';
+import { AppError } from '../src/errors.ts';
+
+const SOURCE = `
+sources:
+  shop:
+    secrets: [{ id: current, value: "\${SHOP_SECRET}" }]
+    auth: { kind: signature, algorithm: hmac-sha256, signature: { header: x-signature, encoding: hex } }
+    eventId: { pointer: /id }
+`;
+
+const TARGET = `
+erpTargets:
+  erp:
+    owner: integration
+    adapter: { kind: http, baseUrl: "http://erp.test", post: { path: '"/r"' } }
+    document: "{}"
+    retrySchedule: [0, 1h]
+`;
+
+function refusal(text: string, env: NodeJS.ProcessEnv = {}): string {
+  try {
+    parseConfig(text, env, 'breakwater.config.yaml');
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'config_invalid') return error.message;
+    throw error;
+  }
+  throw new Error('the configuration was taken');
+}
+
+test('a secret comes from the environment, exactly as it is there', () => {
+  for (const secret of ['s3cret', 'a: b # c', '${OTHER}', "quo'te\"", '$&$1', 'two\nlines', '{}']) {
+    const config = parseConfig(SOURCE, { SHOP_SECRET: secret, OTHER: 'must not appear' });
+    expect(config.sources['shop']?.secrets[0]?.value).toBe(secret);
+  }
+});
+
+test('a default stands in for a variable that is unset or empty', () => {
+  const text = 'publishToken: ${TOKEN:-fallback}\nadminToken: "a-${A:-}-${B:-x}"';
+  expect(parseConfig(text, {}).publishToken).toBe('fallback');
+  expect(parseConfig(text, { TOKEN: '' }).publishToken).toBe('fallback');
+  expect(parseConfig(text, { TOKEN: 'set', B: 'y' })).toMatchObject({ publishToken: 'set', adminToken: 'a--y' });
+});
+
+test('every variable that is missing is named, not only the first, beside what else is wrong', () => {
+  const message = refusal(`${SOURCE}\nadminToken: \${ADMIN}\npublishToken: "\${PUBLISH}"\ndeliveries: { timeout: 99s }`);
+  for (const part of ['breakwater.config.yaml', 'SHOP_SECRET is not set', 'ADMIN is not set', 'PUBLISH is not set', 'deliveries.timeout']) expect(message).toContain(part);
+});
+
+test('text that is no YAML is refused with its place', () => {
+  expect(refusal('sources: [\nroutes: }')).toMatch(/line \d+, column \d+/);
+});
+
+test('a comment may mention a variable that nobody sets', () => {
+  expect(parseConfig('# ${NOT_SET}\nroutes: [] # ${NOR_THIS}', {}).routes).toEqual([]);
+});
+
+test('an empty file is an empty configuration', () => {
+  expect(parseConfig('', {}).sources).toEqual({});
+});
+
+test('a refusal never shows the value of a secret', () => {
+  expect(refusal(`${SOURCE}\nencryptionKeys: \${KEYS}\nadminToken: [1]`, { SHOP_SECRET: 'hush-hush', KEYS: 'c2VjcmV0LWtleQ==' })).not.toMatch(/hush-hush|c2VjcmV0/);
+});
+
+test('RETRY_SCHEDULE replaces the schedule of endpoints and of ERP targets, also one of their own', () => {
+  const dir = mkdtempSync(join(tmpdir(), 'breakwater-config-'));
+  try {
+    const path = join(dir, 'breakwater.config.yaml');
+    writeFileSync(path, TARGET);
+    const plain = loadConfig(readEnvironment({ BREAKWATER_CONFIG: path }), {});
+    expect(plain.deliveries.retrySchedule).toHaveLength(6);
+    expect(plain.erpTargets['erp']?.retrySchedule).toEqual([0, 3_600_000]);
+    const short = loadConfig(readEnvironment({ BREAKWATER_CONFIG: path, RETRY_SCHEDULE: '0s,2s,3s' }), {});
+    expect(short.deliveries.retrySchedule).toEqual([0, 2_000, 3_000]);
+    expect(short.erpTargets['erp']?.retrySchedule).toEqual([0, 2_000, 3_000]);
+    expect(short.erpTargets['erp']?.owner).toBe('integration');
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
+});
+
+test('a file that is not there is refused with its name and the variable to set', () => {
+  expect(() => loadConfig(readEnvironment({ BREAKWATER_CONFIG: 'nowhere.yaml' }), {})).toThrow(/nowhere\.yaml.*Set BREAKWATER_CONFIG/);
+});

@@ -1,0 +1,139 @@
+import { expect, test } from '@jest/globals';
+import { newId } from '@breakwater/contracts/ids';
+import { AT_ONCE, BREAKER, Store } from './support/store.ts';
+
+/** Deliveries to an ERP target, one per key named; each key has a gate of its own. */
+async function keyed(store: Store, destination: string, keys: readonly string[]): Promise<string[]> {
+  const ids: string[] = [];
+  for (const key of keys) {
+    const [id = ''] = await store.event([{ d: destination, k: `${destination}/${key}` }]);
+    ids.push(id);
+  }
+  return ids;
+}
+
+test('two attempts of one key are never in flight at once, and another key is not blocked', async () => {
+  const store = new Store();
+  const erp = await store.erp(10);
+  const [a1 = '', a2 = '', b1 = ''] = await keyed(store, erp, ['a', 'a', 'b']);
+  const go = await store.go(a1);
+  expect(await store.begin(a2)).toEqual({ kind: 'parked', why: 'cap' });
+  await store.go(b1);
+  expect(await store.running(erp)).toEqual(expect.arrayContaining([a1, b1]));
+  expect(await store.waiting(`${erp}/a`)).toEqual([`${a2}-1`]);
+  expect((await store.end(go, 'posted', { handOffToken: newId() })).handOff?.delivery).toBe(a2);
+  expect(await store.running(`${erp}/a`)).toEqual([a2]);
+});
+
+test('work without a key waits for nobody but the target', async () => {
+  const store = new Store();
+  const erp = await store.erp(2);
+  const [a = ''] = await keyed(store, erp, ['a']);
+  const [none = ''] = await store.event([{ d: erp }]);
+  await store.go(a);
+  await store.go(none);
+});
+
+test('who waits for its key gives no slot of the target away, and who waits for the target none of its key', async () => {
+  const store = new Store();
+  const erp = await store.erp(1);
+  const [a1 = '', a2 = '', b1 = '', b2 = ''] = await keyed(store, erp, ['a', 'a', 'b', 'b']);
+  await store.go(a1);
+  await store.begin(a2);
+  await store.begin(b1);
+  expect(await store.running(erp)).toEqual([a1]);
+  expect(await store.running(`${erp}/b`)).toEqual([]);
+  expect(await store.begin(b2)).toEqual({ kind: 'parked', why: 'cap' });
+});
+
+test('waiters of a key survive that the target is closed when their turn comes', async () => {
+  const store = new Store(AT_ONCE);
+  const erp = await store.erp(10);
+  const [a1 = '', a2 = '', a3 = ''] = await keyed(store, erp, ['a', 'a', 'a']);
+  const go = await store.go(a1);
+  await store.begin(a2);
+  await store.begin(a3);
+  await store.pause(erp);
+  await store.end(go, 'posted');
+  const everywhere = async () => [...(await store.waiting(erp)), ...(await store.waiting(`${erp}/a`))].sort();
+  expect(await everywhere()).toEqual([`${a2}-1`, `${a3}-1`].sort());
+  for (let sweeps = 0; sweeps < 3; sweeps += 1) expect(await store.transitions.sweepGates(10)).toEqual([]);
+  expect(await everywhere()).toEqual([`${a2}-1`, `${a3}-1`].sort());
+
+  const alarms = [...(await store.resume(erp))];
+  for (let rounds = 0; rounds < 20 && alarms.length > 0; rounds += 1) {
+    const { alarmId } = alarms.shift() ?? { alarmId: '' };
+    const begun = await store.begin(alarmId.slice(0, alarmId.lastIndexOf('-')), alarmId);
+    if (begun.kind === 'go') alarms.push(...(await store.end(begun.go, 'posted')).alarms);
+    alarms.push(...(await store.transitions.sweepGates(10)));
+  }
+  expect(await store.ledger()).toMatchObject({ [`status:${erp.slice(4)}:sent`]: 3 });
+});
+
+test("a waiter that meets a pause when its key's turn comes is held like any other", async () => {
+  const store = new Store();
+  const erp = await store.erp(10);
+  const [a1 = '', a2 = ''] = await keyed(store, erp, ['a', 'a']);
+  const go = await store.go(a1);
+  await store.begin(a2);
+  await store.pause(erp);
+  await store.end(go, 'posted');
+  expect(await store.waiting(erp)).toEqual([`${a2}-1`]);
+  expect(await store.status(a2)).toBe('held');
+});
+
+test('a long line of one key does not keep the others waiting: the slot of the target goes to whoever waits there longest', async () => {
+  const store = new Store();
+  const erp = await store.erp(1);
+  const [a1 = '', a2 = '', a3 = '', b1 = ''] = await keyed(store, erp, ['a', 'a', 'a', 'b']);
+  const first = await store.go(a1);
+  await store.begin(a2);
+  await store.begin(a3);
+  await store.begin(b1);
+  const order: string[] = [];
+  let go = (await store.end(first, 'posted', { handOffToken: newId() })).handOff;
+  while (go) {
+    order.push(go.delivery);
+    go = (await store.end(go, 'posted', { handOffToken: newId() })).handOff;
+  }
+  expect(order).toHaveLength(3);
+  expect(order.indexOf(b1)).toBeLessThan(2);
+});
+
+test('the key of an attempt whose process died is free again when its lease is over', async () => {
+  const store = new Store();
+  const erp = await store.erp(10);
+  const [a1 = '', a2 = ''] = await keyed(store, erp, ['a', 'a']);
+  await store.go(a1);
+  await store.begin(a2);
+  await store.lapse(a1);
+  expect((await store.transitions.sweepGates(10)).map(({ alarmId }) => alarmId)).toEqual([`${a2}-2`]);
+  await store.go(a2);
+});
+
+test('a replay at an ERP keeps to the order of its key', async () => {
+  const store = new Store();
+  const erp = await store.erp(10);
+  const [a1 = '', a2 = ''] = await keyed(store, erp, ['a', 'a']);
+  await store.attempt(a2, 'failed');
+  const go = await store.go(a1);
+  const asked = await store.replay(a2);
+  const alarmId = asked.kind === 'ok' ? asked.alarm.alarmId : '';
+  expect(await store.begin(a2, alarmId)).toEqual({ kind: 'parked', why: 'cap' });
+  expect((await store.end(go, 'posted', { handOffToken: newId() })).handOff).toMatchObject({ delivery: a2, alarmId, trigger: 'replay' });
+});
+
+test('when the breaker opens, a slot that was only reserved is given back, at the target and at the key', async () => {
+  const store = new Store(AT_ONCE);
+  const erp = await store.erp(10, { breaker: { ...BREAKER, consecutive: 1 } });
+  const [a1 = '', a2 = '', b1 = ''] = await keyed(store, erp, ['a', 'a', 'b']);
+  const go = await store.go(a1);
+  const other = await store.go(b1);
+  await store.begin(a2);
+  await store.end(go, 'posted'); // a2 gets the slot of its key reserved
+  expect(await store.running(`${erp}/a`)).toEqual([a2]);
+  await store.end(other, 'failed');
+  expect(await store.begin(a2)).toEqual({ kind: 'parked', why: 'breaker' });
+  expect(await store.running(erp)).toEqual([]);
+  expect(await store.running(`${erp}/a`)).toEqual([]);
+});
