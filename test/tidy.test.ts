@@ -46,7 +46,9 @@ const files = globSync('{packages,services,infra,examples}/*/src/**/*.ts', { cwd
   text: readFileSync(join(root, path), 'utf8'),
 }));
 
-const importsOf = (text: string): string[] => [...text.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)].map((match) => match[1] ?? '');
+/** Statements only: comments and strings may hold the words too. */
+const IMPORT = /^(?:import|export)\b[^;'"]*?\bfrom '([^']+)'|^import '([^']+)'|\bimport\('([^']+)'\)/gm;
+const importsOf = (text: string): string[] => [...text.matchAll(IMPORT)].map((match) => match[1] ?? match[2] ?? match[3] ?? '');
 const isOf = (name: string, library: string): boolean => name === library || name.startsWith(`${library}/`);
 
 test('the sources are found', () => {

@@ -6,9 +6,16 @@ import { isFree } from '@breakwater/local-stack/ports';
  * a client that keeps trying a dead port can even connect to itself.
  */
 export async function freePort(): Promise<number> {
-  for (let tries = 0; tries < 100; tries += 1) {
-    const port = 20_000 + Math.floor(Math.random() * 12_000);
+  for (let tries = 0; tries < PORTS_PER_WORKER; tries += 1) {
+    const port = FIRST_PORT + PORTS_PER_WORKER * (worker - 1) + (next++ % PORTS_PER_WORKER);
     if (await isFree(port, '127.0.0.1')) return port;
   }
-  throw new Error('no free port between 20000 and 32000');
+  throw new Error('no free port is left');
 }
+
+// Every Jest worker has a range of its own and hands each port out once, since a port is free until somebody listens.
+const FIRST_PORT = 20_000;
+const PORTS_PER_WORKER = 1_000;
+const worker = (Number(process.env['JEST_WORKER_ID'] ?? 1) - 1) % 12 + 1;
+/** Workers are started anew for each run, and test files share a worker but not this module. */
+let next = Math.floor(Math.random() * PORTS_PER_WORKER);

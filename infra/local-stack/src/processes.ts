@@ -73,7 +73,11 @@ export function spawnChild(options: ChildOptions): Child {
     running = false;
     if (child.pid !== undefined) guard.forget(child.pid);
     // Its last lines may still be in the pipe. A grandchild may hold the pipe open for ever, so not without a bound.
-    void Promise.race([output, pause(500)]).then(() => exited.resolve({ code, signal }));
+    const drained = new AbortController();
+    void Promise.race([output, pause(500, drained.signal)]).then(() => {
+      drained.abort(); // else the timer would keep this process alive
+      exited.resolve({ code, signal });
+    });
   });
 
   const kill = (): Promise<Exit> => {

@@ -38,7 +38,7 @@ export async function rigStack(env: NodeJS.ProcessEnv = {}): Promise<StackRig> {
       name,
       stage,
       main: join(import.meta.dirname, 'fixtures/service.ts'),
-      env: { ...process.env, NAME: name, PORT: String(port), EVENTS: eventsFile, ...extra },
+      env: { NAME: name, PORT: String(port), EVENTS: eventsFile, ...extra },
       readyUrl: `http://127.0.0.1:${port}/readyz`,
       ports: [{ port, use: name }],
     };
@@ -83,14 +83,23 @@ export async function rigStack(env: NodeJS.ProcessEnv = {}): Promise<StackRig> {
           ?.split(' ')[2],
       ),
     async close() {
-      // The guard of each stack then stops what it ran; the ports tell when that is done.
-      for (const child of started) child.kill('SIGKILL');
+      // The guard of each stack then stops what it ran.
+      for (const child of started) killGroup(child.pid);
       await waitUntil(() => notes().every((line) => !isAlive(Number(line.split(' ')[2]))), {
         what: 'the stand-ins to end',
       });
       rmSync(dir, { recursive: true, force: true, maxRetries: 20 });
     },
   };
+}
+
+/** A stack and the shell that it may run below. */
+function killGroup(pid: number | undefined): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, 'SIGKILL');
+  } catch {
+    // All of it has ended.
+  }
 }
 
 function follow(child: ChildProcess): StackProcess {

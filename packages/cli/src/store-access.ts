@@ -54,16 +54,17 @@ export async function withDeliveries<T>(
   // Asked first: BullMQ's queues never become usable, nor closable, when their connection does not come up.
   await withStore(context, async () => undefined);
   const stack = new AsyncDisposableStack();
+  let redis: Redis | undefined;
   try {
     const deliveries = openDeliveries(
       { redisUrl: REDIS_URL, keyPrefix: KEY_PREFIX, breakwater: config },
       { logger: SILENT, defer: (_label, close) => stack.defer(async () => void (await close())) },
     );
-    return await whileReachable(deliveries.redis, REDIS_URL, OUTAGE_MS, () =>
-      work({ ...deliveries, config }),
-    );
+    redis = deliveries.redis;
+    return await whileReachable(redis, REDIS_URL, OUTAGE_MS, () => work({ ...deliveries, config }));
   } finally {
     await within(CLOSE_WITHIN_MS, stack.disposeAsync());
+    redis?.disconnect(); // where closing was not over in time, it would try to reconnect for ever
   }
 }
 

@@ -25,7 +25,7 @@ test('check needs no Redis and names what the file configures', async () => {
 });
 
 test('check lists every mistake at once, a mapping that does not compile included', async () => {
-  const wrong = await createRig();
+  await using wrong = await createRig();
   writeFileSync(
     wrong.env.BREAKWATER_CONFIG,
     CONFIG.replace('secrets: [', 'secretz: [').replace('owner: integration', 'owner: ""'),
@@ -42,7 +42,6 @@ test('check lists every mistake at once, a mapping that does not compile include
     code: 'config_invalid',
     message: expect.stringContaining('erpTargets.receipts.document'),
   });
-  await wrong.close();
 });
 
 test('--config wins over the environment', async () => {
@@ -52,11 +51,10 @@ test('--config wins over the environment', async () => {
 });
 
 test('a broken configuration does not keep anybody from looking', async () => {
-  const wrong = await createRig();
+  await using wrong = await createRig();
   writeFileSync(wrong.env.BREAKWATER_CONFIG, 'routes: 7');
   expect((await wrong.cli(['deliveries', 'list'])).code).toBe(0);
   expect((await wrong.cli(['endpoints', 'list'])).code).toBe(0);
-  await wrong.close();
 });
 
 test('the schema describes what a person writes, and is the same with and without --json', async () => {

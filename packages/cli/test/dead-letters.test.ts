@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { pause } from '@breakwater/runtime/poll';
 import { readDelivery } from '@breakwater/store/deliveries';
 import { readLedger } from '@breakwater/store/ledger';
 import { waitUntil } from '../../../test/support/wait-until.ts';
@@ -45,6 +46,8 @@ test('list filters by reason and pages through what is left', async () => {
 test('--all replays what the filters choose and nothing else', async () => {
   const exhausted = await deadIds(2);
   const elsewhere = await rig.deadLetter('evt_else', other);
+  const [slow = ''] = await rig.recordEvent('evt_slow', [destination('endpoint')]);
+  await rig.attempt(slow, { outcome: 'failed', class: 'timeout_response', code: '' });
   const [gone = ''] = await rig.recordEvent('evt_gone', [destination('endpoint')]);
   await rig.attempt(gone, GONE);
   const foreign = await rig.deadLetter('evt_foreign', destination('endpoint'), 'somebody');
@@ -67,7 +70,7 @@ test('--all replays what the filters choose and nothing else', async () => {
   ]);
   expect(code).toBe(0);
   expect(json()).toMatchObject({ replayed: 2, refused: [], stopped: false });
-  const all = [...exhausted, elsewhere, gone, foreign];
+  const all = [...exhausted, elsewhere, slow, gone, foreign];
   expect((await openReplays(all)).toSorted()).toEqual(exhausted.toSorted());
   expect((await rig.audit()).filter((entry) => entry['action'] === 'delivery.replay')).toHaveLength(2);
 });
@@ -171,6 +174,7 @@ test('the rate is kept, and Ctrl-C stops between two replays with the truth abou
     what: 'the first replay',
     timeoutMs: 20_000,
   });
+  await pause(1_000); // time enough for the others, were there no rate
   child.kill('SIGINT');
   const [code] = await ended;
   expect({ code, stderr: output.stderr }).toEqual({ code: 1, stderr: '' });

@@ -107,8 +107,10 @@ test('a replay adds one attempt, is audited, and leaves the dead letter as it is
       replay: json().replayId,
     }),
   ]);
-  const again = await rig.cli(['deliveries', 'replay', id, '--reason', 'impatient']);
-  expect(again.code).toBe(4);
+  for (const dry of [['--dry-run'], []]) {
+    const again = await rig.cli(['deliveries', 'replay', id, '--reason', 'impatient', '--json', ...dry]);
+    expect(outcome(again)).toBe('4 replay_open');
+  }
   await rig.attempt(id, SENT);
   expect((await readDelivery(rig.redis, rig.keys, 'default', id))!).toMatchObject({
     status: 'sent',

@@ -96,7 +96,7 @@ test('show says of an unrouted event what to do', async () => {
 
 test('an endpoint that was added later gets the unrouted events too', async () => {
   await rig.recordEvent('evt_1', []);
-  const { endpoint } = (
+  const endpoint = (
     await rig.cli(['endpoints', 'add', '--url', 'https://partner.example/hook', '--json'])
   ).json();
   expect((await rig.cli(['events', 'fan-out', '--limit', '1', '--json'])).json()).toMatchObject({

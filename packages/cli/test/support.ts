@@ -45,7 +45,6 @@ export interface CliRun {
 
 export interface RunOptions {
   readonly redisUrl?: string;
-  readonly signal?: AbortSignal;
 }
 
 /** A deployment of its own in the shared Redis: a key prefix, a configuration file, the CLI and the store to seed it with. */
@@ -55,6 +54,7 @@ export async function createRig(config = CONFIG, redisUrl = sharedRedisUrl()) {
   writeFileSync(path, config);
   const keyPrefix = `cli-${newId()}`;
   const env = { REDIS_URL: redisUrl, KEY_PREFIX: keyPrefix, BREAKWATER_CONFIG: path };
+  const closing = new AbortController();
   const stack = new AsyncDisposableStack();
   stack.defer(() => rmSync(dir, { recursive: true, force: true }));
   const store = openDeliveries(
@@ -64,6 +64,7 @@ export async function createRig(config = CONFIG, redisUrl = sharedRedisUrl()) {
       defer: (_label, close) => stack.defer(async () => void (await close())),
     },
   );
+  stack.defer(() => closing.abort()); // a command that a failed test left waiting ends, too
   const { redis, transitions, keys } = store;
 
   const recordEvent = async (
@@ -111,7 +112,7 @@ export async function createRig(config = CONFIG, redisUrl = sharedRedisUrl()) {
       run(
         args,
         { ...env, ...(options.redisUrl !== undefined && { REDIS_URL: options.redisUrl }) },
-        options.signal,
+        closing.signal,
       ),
     /** Records an event with deliveries to these destinations. Resolves to their ids. */
     recordEvent,
@@ -130,6 +131,8 @@ export async function createRig(config = CONFIG, redisUrl = sharedRedisUrl()) {
         ),
       ),
     close: () => stack.disposeAsync(),
+    /** `await using`: closed also when the test fails, or its connections would keep the run from ending. */
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
 }
 export type Rig = Awaited<ReturnType<typeof createRig>>;
@@ -140,11 +143,7 @@ export const SENT = { outcome: 'sent', class: 'sent', code: '200' } as const;
 export const destination = (kind: DestinationKind): string =>
   kind === 'erp' ? erpDestination('receipts') : 'ep_AAAAAAAAAAAAAAAAAAAAAA';
 
-async function run(
-  args: readonly string[],
-  env: NodeJS.ProcessEnv,
-  signal = new AbortController().signal,
-): Promise<CliRun> {
+async function run(args: readonly string[], env: NodeJS.ProcessEnv, signal: AbortSignal): Promise<CliRun> {
   let stdout = '';
   let stderr = '';
   const io: Io = {

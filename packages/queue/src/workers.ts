@@ -21,8 +21,10 @@ interface Common {
 }
 
 const COMMON_OPTIONS = {
-  lockDuration: 30_000, // renewed by timer; covers a stalled event loop and a Redis fail-over, not a job's length
-  stalledInterval: 30_000,
+  // Renewed by timer; covers a stalled event loop, not a job's length. A job that Redis handed out while its answer was lost
+  // (a restart) is taken for running until the lock and two checks are over, so both are short: 15 to 25 s.
+  lockDuration: 15_000,
+  stalledInterval: 5_000,
   // A stalled event is a dead process, nothing about the event; BullMQ would fail it without running it after one.
   maxStalledCount: 10,
   removeOnComplete: { count: 0 },

@@ -73,6 +73,7 @@ test('a look-up-only attempt that finds the document makes the delivery sent', a
   await store.attempt(id, 'failed');
   expect((await store.attempt(id, 'already_posted', { receipt: 'R1' })).status).toBe('sent');
   expect(await store.field(id, 'receipt')).toBe('R1');
+  expect(await store.number(id, 'scheduleMade')).toBe(2); // a look-up uses up no scheduled attempt
   expect(await store.ledger()).toMatchObject({ [`postings:${erp.slice(4)}`]: 1 });
 });
 

@@ -75,7 +75,7 @@ async function add(context: CliContext, options: AddOptions): Promise<void> {
       const url = checkEndpointUrl(config, wanted.url);
       const { secret: _, ...shown } = wanted;
       return context.print(
-        { ok: true, dryRun: true, endpoint: { ...shown, url } },
+        { dryRun: true, ...shown, url },
         () => `An endpoint for ${url} would be added. Nothing was changed.`,
       );
     }

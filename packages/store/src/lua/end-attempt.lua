@@ -58,7 +58,7 @@ if success and erp_target(d.destination) then count_posting(P, d, outcome) end
 if outcome == 'absent' and trigger == 'schedule' then put(P, d, 'doubt', 0) end
 if outcome == 'unknown' and outcome_unknown(P, d, now, p) and not terminal(d) then bury(P, d, now, 'unknown_outcome') end
 if success then
-  if trigger == 'schedule' and not terminal(d) then put(P, d, 'scheduleMade', d.scheduleMade + 1) end
+  if trigger == 'schedule' and not terminal(d) and d.lookupFor == '' then put(P, d, 'scheduleMade', d.scheduleMade + 1) end
   if d.status ~= 'sent' then mark_sent(P, d, now, attempt) end
 elseif outcome == 'gone' then -- also when a replay learnt it
   if not terminal(d) then

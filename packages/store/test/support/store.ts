@@ -45,8 +45,8 @@ export class Store {
   readonly policy: Policy;
   readonly transitions: Transitions;
 
-  constructor(policy: Partial<Policy> = {}) {
-    this.redis = connectRedis(sharedRedisUrl(), 'scripts', silent);
+  constructor(policy: Partial<Policy> = {}, redisUrl = sharedRedisUrl()) {
+    this.redis = connectRedis(redisUrl, 'scripts', silent);
     open.push(this.redis);
     this.keys = createKeyspace(`t${newId()}`);
     this.policy = { ...POLICY, ...policy };

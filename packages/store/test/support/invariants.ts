@@ -1,0 +1,140 @@
+import { DELIVERY_STATUSES } from '@breakwater/contracts/delivery';
+import { DESTINATIONS, type Destination, destinationOf, queueOf, SCHEDULE_LENGTH, type World } from './world.ts';
+
+type Record_ = Readonly<Record<string, string>>;
+
+export interface Picture {
+  readonly now: number;
+  readonly records: ReadonlyMap<string, Record_>;
+  readonly ledger: Readonly<Record<string, number>>;
+  readonly alarms: ReadonlySet<string>;
+  readonly waiting: ReadonlyMap<string, readonly string[]>;
+  readonly gates: ReadonlySet<string>;
+  readonly byStatus: ReadonlyMap<string, readonly string[]>;
+}
+
+const GATES = [...Object.keys(DESTINATIONS), 'erp_looks/x', 'erp_looks/y'];
+
+/** Every key given, as JSON texts: one step, and one short reply, since this is asked for after every operation. */
+const READ = `
+local out = { cjson.encode(redis.call('TIME')) }
+for i, key in ipairs(KEYS) do
+  local kind = redis.call('TYPE', key).ok
+  if kind == 'hash' then out[i + 1] = cjson.encode(redis.call('HGETALL', key))
+  elseif kind == 'zset' then out[i + 1] = cjson.encode(redis.call('ZRANGE', key, 0, -1))
+  else out[i + 1] = '[]' end
+end
+return out`;
+
+/** Everything at one moment. Records that have not changed are the same objects as in `before`. */
+export async function takePicture({ store, ids }: World, before: Picture | undefined): Promise<Picture> {
+  const { redis, keys } = store;
+  const names = [keys.ledger, keys.alarms('deliveries'), keys.alarms('erp'), keys.gates, ...GATES.map((gate) => keys.waiting(gate)), ...DELIVERY_STATUSES.map((status) => keys.byStatus('default', status)), ...ids.map((id) => keys.delivery(id))];
+  const texts = (await redis.eval(READ, names.length, ...names)) as string[];
+  const list = (text = ''): string[] => JSON.parse(text) as string[];
+  const hash = (text = ''): Record_ => {
+    const flat = list(text);
+    return Object.fromEntries(Array.from({ length: flat.length / 2 }, (_, index) => [flat[2 * index] ?? '', flat[2 * index + 1] ?? '']));
+  };
+  const [time, ledger, deliveries, erp, gates, ...rest] = texts;
+  const records = new Map<string, Record_>();
+  for (const [index, id] of ids.entries()) {
+    const text = rest[GATES.length + DELIVERY_STATUSES.length + index] ?? '';
+    const known = before?.records.get(id);
+    records.set(id, known && textOf.get(known) === text ? known : remember(hash(text), text));
+  }
+  const [seconds, micros] = list(time);
+  return {
+    now: Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000),
+    ledger: Object.fromEntries(Object.entries(hash(ledger)).map(([field, value]) => [field, Number(value)])),
+    alarms: new Set([...list(deliveries), ...list(erp)]),
+    gates: new Set(list(gates)),
+    waiting: new Map(GATES.map((gate, index) => [gate, list(rest[index])])),
+    byStatus: new Map(DELIVERY_STATUSES.map((status, index) => [status, list(rest[GATES.length + index])])),
+    records,
+  };
+}
+
+const textOf = new WeakMap<Record_, string>();
+function remember(record: Record_, text: string): Record_ {
+  textOf.set(record, text);
+  return record;
+}
+
+const fail = (message: string, facts?: unknown): never => {
+  throw new Error(`${message}${facts === undefined ? '' : ` ${JSON.stringify(facts)}`}`);
+};
+const isTerminal = (record: Record_): boolean => ['sent', 'dead_letter', 'resolved'].includes(record['status'] ?? '');
+const inFlight = (record: Record_, now: number): boolean => record['run'] !== undefined && Number(record['runUntil']) > now;
+const labelOf = (id: string): string => (queueOf(id) === 'erp' ? destinationOf(id).slice(4) : 'endpoint');
+const rowsOf = (record: Record_): [string, string][] => Object.entries(record).filter(([field]) => /^[al]\d+$/.test(field));
+
+export function checkPicture(world: World, picture: Picture, before: Picture | undefined): void {
+  checkCounters(world, picture);
+  checkIndexes(picture);
+  for (const [id, record] of picture.records) {
+    checkReachable(id, record, picture);
+    const old = before?.records.get(id);
+    if (record !== old) checkRows(id, record, old ?? {});
+  }
+  checkSlots(picture);
+  for (const [gate, waiters] of picture.waiting) if (waiters.length > 0 && !picture.gates.has(gate)) fail(`nobody looks at gate ${gate}, which has waiters`);
+}
+
+function checkCounters(world: World, { records, ledger }: Picture): void {
+  const expected: Record<string, number> = {};
+  const add = (field: string, by: number): void => void (expected[field] = (expected[field] ?? 0) + by);
+  for (const name of ['endpoint', 'looks', 'blind']) for (const status of DELIVERY_STATUSES) add(`status:${name}:${status}`, 0);
+  for (const [id, record] of records) {
+    const label = labelOf(id);
+    add(`status:${label}:${record['status'] ?? ''}`, 1);
+    for (const field in record) if (record[field]?.includes('|interrupted|')) add('interrupted', 1);
+    add('begun', Number(record['attempts']));
+    if (queueOf(id) !== 'erp') continue;
+    add(`expected:${label}`, 1);
+    const created = world.created.get(id)?.size ?? 0;
+    const postings = world.found.has(id) ? Math.max(1, created) : created;
+    add(`postings:${label}`, postings);
+    add(`resolved:${label}`, record['status'] === 'resolved' && postings === 0 ? 1 : 0);
+  }
+  const begun = (ledger['attempts:schedule'] ?? 0) + (ledger['attempts:replay'] ?? 0) + world.deferred;
+  if (begun !== expected['begun']) fail('the attempts of the ledger are not those of the records', { begun, expected: expected['begun'] });
+  delete expected['begun'];
+  for (const [field, value] of Object.entries(expected)) if ((ledger[field] ?? 0) !== value) fail(`ledger ${field} is ${ledger[field]}, the records say ${value}`);
+}
+
+function checkIndexes({ records, byStatus }: Picture): void {
+  for (const [status, listed] of byStatus) {
+    const real = [...records].filter(([, record]) => record['status'] === status).map(([id]) => id);
+    if (real.toSorted().join() !== [...listed].toSorted().join()) fail(`the index of ${status} is not its records`, { listed, real });
+  }
+}
+
+/** Whatever is not done, somebody will come back to. */
+function checkReachable(id: string, record: Record_, { alarms, waiting }: Picture): void {
+  const gates = [destinationOf(id) as string, ...(record['keyGate'] === undefined ? [] : [record['keyGate']])];
+  const known = (alarmId: string): boolean => alarms.has(alarmId) || gates.some((gate) => waiting.get(gate)?.includes(alarmId));
+  const alarmId = `${id}-${record['seq'] ?? ''}`;
+  if (!isTerminal(record) && !known(alarmId)) fail(`the alarm of ${alarmId} is lost`, record);
+  if ((record['replayId'] ?? '') !== '' && !known(`${id}-r${record['replayId']}`)) fail(`the replay of ${id} is lost`, record);
+  if (record['run'] !== undefined && ![...alarms].some((each) => each.startsWith(`${id}-`))) fail(`nobody looks whether attempt ${record['run']} of ${id} has died`, record);
+  if (record['status'] === 'held' && !gates.some((gate) => waiting.get(gate)?.includes(alarmId))) fail(`${id} is held and does not wait`, record);
+}
+
+/** Rows are appended, never rewritten, and numbers only grow. */
+function checkRows(id: string, record: Record_, before: Record_): void {
+  for (const [field, row] of rowsOf(before)) if (record[field] !== row) fail(`row ${field} of ${id} was rewritten`, { before: row, now: record[field] });
+  for (const field of ['attempts', 'seq', 'replaysMade']) if (Number(record[field] ?? 0) < Number(before[field] ?? 0)) fail(`${field} of ${id} went back`);
+  if (Number(record['scheduleMade']) > SCHEDULE_LENGTH) fail(`${id} has more scheduled attempts than its schedule`, record);
+  if (record['run'] !== undefined && record[`a${record['run']}`] !== undefined) fail(`attempt ${record['run']} of ${id} has a row and is in flight`);
+}
+
+function checkSlots({ records, now }: Picture): void {
+  const flying = [...records].filter(([, record]) => inFlight(record, now));
+  for (const [destination, { cap }] of Object.entries(DESTINATIONS) as [Destination, { cap: number }][]) {
+    const there = flying.filter(([id, record]) => destinationOf(id) === destination && (queueOf(id) === 'erp' || record['runTrigger'] === 'schedule'));
+    if (there.length > cap) fail(`${there.length} attempts in flight at ${destination}, its cap is ${cap}`);
+  }
+  const keys = flying.map(([, record]) => record['keyGate']).filter((key) => key !== undefined);
+  if (new Set(keys).size < keys.length) fail('two attempts of one key in flight', keys);
+}
