@@ -7,7 +7,10 @@ const config: Config = {
   extensionsToTreatAsEsm: ['.ts'],
   transform: {},
   injectGlobals: false,
-  testMatch: ['<rootDir>/{packages,services,infra,examples}/*/test/**/*.test.ts', '<rootDir>/test/**/*.test.ts'],
+  testMatch: [
+    '<rootDir>/{packages,services,infra,examples}/*/test/**/*.test.ts',
+    '<rootDir>/test/**/*.test.ts',
+  ],
   modulePathIgnorePatterns: ['<rootDir>/.data'],
   globalSetup: '<rootDir>/test/support/global-setup.ts',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',

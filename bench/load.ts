@@ -48,24 +48,57 @@ export async function runLoad(load: Load): Promise<LoadResult> {
   const seconds = (performance.now() - started) / 1_000;
   agent.destroy();
   times.sort((a, b) => a - b);
-  const at = (share: number): number => times[Math.min(times.length - 1, Math.floor(share * times.length))] ?? 0;
-  return { perSecond: times.length / seconds, p50Ms: at(0.5), p99Ms: at(0.99), maxMs: times.at(-1) ?? 0, failed };
+  const at = (share: number): number =>
+    times[Math.min(times.length - 1, Math.floor(share * times.length))] ?? 0;
+  return {
+    perSecond: times.length / seconds,
+    p50Ms: at(0.5),
+    p99Ms: at(0.99),
+    maxMs: times.at(-1) ?? 0,
+    failed,
+  };
 }
 
 function makeBody(run: string, event: number): { body: Buffer; signature: string } {
   const body = Buffer.from(
-    JSON.stringify({ event_id: `${run}-${event}`, type: 'order.paid', order_id: `o-${event}`, warehouse: `W${event % 10}`, lines: [{ sku: 'MILK-1L', quantity: 1 }], note: 'x'.repeat(850) }),
+    JSON.stringify({
+      event_id: `${run}-${event}`,
+      type: 'order.paid',
+      order_id: `o-${event}`,
+      warehouse: `W${event % 10}`,
+      lines: [{ sku: 'MILK-1L', quantity: 1 }],
+      note: 'x'.repeat(850),
+    }),
   );
-  return { body, signature: `sha256=${createHmac('sha256', 'demo-webhook-secret').update(body).digest('hex')}` };
+  return {
+    body,
+    signature: `sha256=${createHmac('sha256', 'demo-webhook-secret').update(body).digest('hex')}`,
+  };
 }
 
-function send(url: string, { body, signature }: { body: Buffer; signature: string }, agent: Agent): Promise<number> {
+function send(
+  url: string,
+  { body, signature }: { body: Buffer; signature: string },
+  agent: Agent,
+): Promise<number> {
   return new Promise((resolve) => {
-    const sent = request(url, { method: 'POST', agent, headers: { 'content-type': 'application/json', 'content-length': body.length, 'x-signature': signature } }, (response) => {
-      response.resume();
-      response.on('end', () => resolve(response.statusCode ?? 0));
-      response.on('error', () => resolve(0));
-    });
+    const sent = request(
+      url,
+      {
+        method: 'POST',
+        agent,
+        headers: {
+          'content-type': 'application/json',
+          'content-length': body.length,
+          'x-signature': signature,
+        },
+      },
+      (response) => {
+        response.resume();
+        response.on('end', () => resolve(response.statusCode ?? 0));
+        response.on('error', () => resolve(0));
+      },
+    );
     sent.on('error', () => resolve(0));
     sent.end(body);
   });

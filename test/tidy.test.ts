@@ -48,7 +48,8 @@ const files = globSync('{packages,services,infra,examples}/*/src/**/*.ts', { cwd
 
 /** Statements only: comments and strings may hold the words too. */
 const IMPORT = /^(?:import|export)\b[^;'"]*?\bfrom '([^']+)'|^import '([^']+)'|\bimport\('([^']+)'\)/gm;
-const importsOf = (text: string): string[] => [...text.matchAll(IMPORT)].map((match) => match[1] ?? match[2] ?? match[3] ?? '');
+const importsOf = (text: string): string[] =>
+  [...text.matchAll(IMPORT)].map((match) => match[1] ?? match[2] ?? match[3] ?? '');
 const isOf = (name: string, library: string): boolean => name === library || name.startsWith(`${library}/`);
 
 test('the sources are found', () => {
@@ -68,17 +69,28 @@ test('imports point down the dependency graph', () => {
 
 test('a workspace declares what it imports, and nothing else', () => {
   const wrong = Object.keys(MAY_IMPORT).flatMap((workspace) => {
-    const { dependencies = {} } = JSON.parse(readFileSync(join(root, workspace, 'package.json'), 'utf8')) as { dependencies?: Record<string, string> };
+    const { dependencies = {} } = JSON.parse(readFileSync(join(root, workspace, 'package.json'), 'utf8')) as {
+      dependencies?: Record<string, string>;
+    };
     const used = new Set(
       files
         .filter((file) => file.workspace === workspace)
         .flatMap(({ text }) => importsOf(text))
         .filter((name) => !name.startsWith('.') && !name.startsWith('node:'))
-        .map((name) => name.split('/').slice(0, name.startsWith('@') ? 2 : 1).join('/')),
+        .map((name) =>
+          name
+            .split('/')
+            .slice(0, name.startsWith('@') ? 2 : 1)
+            .join('/'),
+        ),
     );
     return [
-      ...[...used].filter((name) => !(name in dependencies)).map((name) => `${workspace} uses ${name} without declaring it`),
-      ...Object.keys(dependencies).filter((name) => !used.has(name)).map((name) => `${workspace} declares ${name} without using it`),
+      ...[...used]
+        .filter((name) => !(name in dependencies))
+        .map((name) => `${workspace} uses ${name} without declaring it`),
+      ...Object.keys(dependencies)
+        .filter((name) => !used.has(name))
+        .map((name) => `${workspace} declares ${name} without using it`),
     ];
   });
   expect(wrong).toEqual([]);
@@ -97,7 +109,14 @@ test('each library is imported by its owner only', () => {
 test('only main.ts touches the process', () => {
   const allowed = new Set(['packages/runtime/src/service.ts']); // signals, on behalf of every main.ts
   expect(
-    files.filter(({ path, text }) => /\bprocess\.(?:env|exit|exitCode|argv|on|once|stdout|stderr)\b/.test(text) && !path.endsWith('/main.ts') && !allowed.has(path)).map(({ path }) => path),
+    files
+      .filter(
+        ({ path, text }) =>
+          /\bprocess\.(?:env|exit|exitCode|argv|on|once|stdout|stderr)\b/.test(text) &&
+          !path.endsWith('/main.ts') &&
+          !allowed.has(path),
+      )
+      .map(({ path }) => path),
   ).toEqual([]);
 });
 
@@ -108,8 +127,12 @@ test('no file outgrows a sitting', () => {
 test('scripts name the keys that the keyspace names', () => {
   const keys = files.find(({ path }) => path.endsWith('store/src/keys.ts'))?.text ?? '';
   const known = new Set([...keys.matchAll(/`\$\{prefix\}([a-z-]+)/g)].map((match) => match[1]));
-  const lua = globSync('packages/store/src/lua/*.lua', { cwd: root }).map((path) => readFileSync(join(root, path), 'utf8'));
-  const used = new Set(lua.flatMap((text) => [...text.matchAll(/P \.\. '([a-z-]+)/g)].map((match) => match[1])));
+  const lua = globSync('packages/store/src/lua/*.lua', { cwd: root }).map((path) =>
+    readFileSync(join(root, path), 'utf8'),
+  );
+  const used = new Set(
+    lua.flatMap((text) => [...text.matchAll(/P \.\. '([a-z-]+)/g)].map((match) => match[1])),
+  );
   expect(used.size).toBeGreaterThan(5);
   expect([...used].filter((name) => !known.has(name))).toEqual([]);
 });
@@ -119,18 +142,37 @@ test('ARCHITECTURE lists every Redis key and every workspace', () => {
   const keys = files.find(({ path }) => path.endsWith('store/src/keys.ts'))?.text ?? '';
   const names = [...keys.matchAll(/`\$\{prefix\}([a-z-]+)/g)].map((match) => match[1] ?? '');
   expect(names.filter((name) => !architecture.includes(`\`${name}`))).toEqual([]);
-  expect(Object.keys(MAY_IMPORT).filter((workspace) => !architecture.includes(workspace.split('/')[1] ?? ''))).toEqual([]);
+  expect(
+    Object.keys(MAY_IMPORT).filter((workspace) => !architecture.includes(workspace.split('/')[1] ?? '')),
+  ).toEqual([]);
 });
 
 test('ARCHITECTURE and the metrics agree', () => {
   const architecture = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8');
-  const metrics = files.filter(({ path }) => path.includes('runtime/src/metrics-')).flatMap(({ text }) => [...text.matchAll(/'(?:breakwater_)?((?:webhooks|ack|delivery|ledger|dead|erp|side|breaker|queue|past|fleet)_[a-z_]+)'/g)].map((match) => match[1] ?? ''));
+  const metrics = files
+    .filter(({ path }) => path.includes('runtime/src/metrics-'))
+    .flatMap(({ text }) =>
+      [
+        ...text.matchAll(
+          /'(?:breakwater_)?((?:webhooks|ack|delivery|ledger|dead|erp|side|breaker|queue|past|fleet)_[a-z_]+)'/g,
+        ),
+      ].map((match) => match[1] ?? ''),
+    );
   expect(metrics.length).toBeGreaterThan(10);
   expect(metrics.filter((name) => !architecture.includes(`breakwater_${name}`))).toEqual([]);
 });
 
 test('nothing in the repository names a registry host or a path of one machine', () => {
-  const tracked = globSync('**/*.{ts,mjs,mts,lua,md,yaml,yml,json,conf,sh}', { cwd: root, exclude: (name) => ['node_modules', '.git', '.data', 'coverage'].includes(name) });
-  const forbidden = new RegExp([String.raw`\/wor` + String.raw`k\/`, String.raw`\/roo` + String.raw`t\/`, String.raw`https?:\/\/[a-z0-9.-]*(?:npm` + String.raw`js|debi` + String.raw`an)\.`].join('|'));
+  const tracked = globSync('**/*.{ts,mjs,mts,lua,md,yaml,yml,json,conf,sh}', {
+    cwd: root,
+    exclude: (name) => ['node_modules', '.git', '.data', 'coverage'].includes(name),
+  });
+  const forbidden = new RegExp(
+    [
+      String.raw`\/wor` + String.raw`k\/`,
+      String.raw`\/roo` + String.raw`t\/`,
+      String.raw`https?:\/\/[a-z0-9.-]*(?:npm` + String.raw`js|debi` + String.raw`an)\.`,
+    ].join('|'),
+  );
   expect(tracked.filter((path) => forbidden.test(readFileSync(join(root, path), 'utf8')))).toEqual([]);
 });

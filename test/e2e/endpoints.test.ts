@@ -16,7 +16,15 @@ interface Shown {
   reference: string;
   scheduleMade: number;
   replaysMade: number;
-  attempts: { number: number; trigger: string; outcome: string; class: string; code: string; startedAt: number; durationMs: number }[];
+  attempts: {
+    number: number;
+    trigger: string;
+    outcome: string;
+    class: string;
+    code: string;
+    startedAt: number;
+    durationMs: number;
+  }[];
 }
 
 let rig: Rig;
@@ -36,7 +44,12 @@ async function subscribe(...statuses: number[]) {
   const endpoint = await rig.json<Endpoint>('endpoints', 'add', '--url', subscriber.url, '--types', type);
   const id = `evt-${type}`;
   const delivery = async (): Promise<Shown> => {
-    const { deliveries } = await rig.json<{ deliveries: { id: string }[] }>('deliveries', 'list', '--endpoint', endpoint.id);
+    const { deliveries } = await rig.json<{ deliveries: { id: string }[] }>(
+      'deliveries',
+      'list',
+      '--endpoint',
+      endpoint.id,
+    );
     return rig.json<Shown>('deliveries', 'show', deliveries[0]!.id);
   };
   const reaches = (status: string): Promise<Shown> =>
@@ -68,14 +81,22 @@ test('an endpoint that answers 500, 500, 200 is sent after three attempts at the
   expect(new Set(subscriber.received.map(({ body }) => body)).size).toBe(1);
 }, 60_000);
 
-test('what is sent verifies with the Standard Webhooks library and carries the source\'s own bytes', async () => {
+test("what is sent verifies with the Standard Webhooks library and carries the source's own bytes", async () => {
   const { subscriber, endpoint, id, type } = await subscribe(200);
   const body = `{"event_id":${JSON.stringify(id)},"type":${JSON.stringify(type)},"amount":1.10,"big":12345678901234567890}`;
   const { demoSignature } = await import('../support/webhook.ts');
-  const response = await fetch(`${rig.ingestUrl}/webhooks/demo-payments`, { method: 'POST', body, headers: { 'x-signature': demoSignature(body) } });
+  const response = await fetch(`${rig.ingestUrl}/webhooks/demo-payments`, {
+    method: 'POST',
+    body,
+    headers: { 'x-signature': demoSignature(body) },
+  });
   expect(response.status).toBe(200);
-  const [received] = await waitUntil(() => subscriber.received.length > 0 && subscriber.received, { what: 'the webhook' });
-  expect(() => new Webhook(endpoint.secret).verify(received!.body, received!.headers as Record<string, string>)).not.toThrow();
+  const [received] = await waitUntil(() => subscriber.received.length > 0 && subscriber.received, {
+    what: 'the webhook',
+  });
+  expect(() =>
+    new Webhook(endpoint.secret).verify(received!.body, received!.headers as Record<string, string>),
+  ).not.toThrow();
   expect(received!.body).toContain(`"data":${body}}`);
   expect(received!.headers['webhook-id']).toBe(id);
   expect(received!.headers['breakwater-replay']).toBeUndefined();
@@ -95,16 +116,29 @@ test('six failures are a dead letter; its replay has the same webhook-id, adds a
   const dead = await reaches('dead_letter');
   expect(dead).toMatchObject({ reason: 'exhausted', scheduleMade: 6 });
   expect(dead.attempts).toHaveLength(6);
-  const listed = await rig.json<{ deadLetters?: { id: string }[]; deliveries?: { id: string }[] }>('dead-letters', 'list');
+  const listed = await rig.json<{ deadLetters?: { id: string }[]; deliveries?: { id: string }[] }>(
+    'dead-letters',
+    'list',
+  );
   expect((listed.deadLetters ?? listed.deliveries)!.map(({ id }) => id)).toContain(dead.id);
 
   subscriber.answer(200);
-  const replay = await rig.cli('dead-letters', 'replay', dead.id, '--reason', 'the receiver was fixed', '--wait');
+  const replay = await rig.cli(
+    'dead-letters',
+    'replay',
+    dead.id,
+    '--reason',
+    'the receiver was fixed',
+    '--wait',
+  );
   expect(replay.code).toBe(0);
   const sent = await reaches('sent');
   expect(sent).toMatchObject({ scheduleMade: 6, replaysMade: 1 });
   expect(sent.attempts.at(-1)).toMatchObject({ number: 7, trigger: 'replay', outcome: 'sent' });
-  expect(subscriber.received.at(-1)!.headers).toMatchObject({ 'breakwater-replay': 'true', 'breakwater-attempt': '7' });
+  expect(subscriber.received.at(-1)!.headers).toMatchObject({
+    'breakwater-replay': 'true',
+    'breakwater-attempt': '7',
+  });
   expect(new Set(subscriber.received.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
   expect(new Set(subscriber.received.map(({ body }) => body)).size).toBe(1);
 }, 90_000);
@@ -116,7 +150,15 @@ test('what was sent is replayed only when it is acknowledged that the receiver d
   const refused = await rig.cli('deliveries', 'replay', sent.id, '--reason', 'again');
   expect(refused.code).toBe(4);
   expect(subscriber.received).toHaveLength(1);
-  const replayed = await rig.cli('deliveries', 'replay', sent.id, '--reason', 'again', '--acknowledge-duplicates', '--wait');
+  const replayed = await rig.cli(
+    'deliveries',
+    'replay',
+    sent.id,
+    '--reason',
+    'again',
+    '--acknowledge-duplicates',
+    '--wait',
+  );
   expect(replayed.code).toBe(0);
   expect(subscriber.received).toHaveLength(2);
 }, 60_000);

@@ -9,7 +9,11 @@ afterEach(() => rig.close(), 60_000);
 
 /** Sends until the answer is 200. */
 const accepted = (id: string): Promise<unknown> =>
-  waitUntil(async () => (await rig.send(orderPaid(id))).status === 200, { what: `${id} to be accepted`, timeoutMs: 20_000, intervalMs: 200 });
+  waitUntil(async () => (await rig.send(orderPaid(id))).status === 200, {
+    what: `${id} to be accepted`,
+    timeoutMs: 20_000,
+    intervalMs: 200,
+  });
 
 test('with Redis stopped the answer is 503 with Retry-After within 2 s, and afterwards the same request is accepted', async () => {
   expect((await rig.send(orderPaid('before'))).status).toBe(200);
@@ -22,17 +26,20 @@ test('with Redis stopped the answer is 503 with Retry-After within 2 s, and afte
   expect(await refused.json()).toMatchObject({ ok: false, error: { code: 'unavailable' } });
   await rig.redis.restart();
   await accepted('during');
-  await waitUntil(async () => (await rig.stats()).postings === 2, { what: 'both postings', timeoutMs: 30_000 });
+  await waitUntil(async () => (await rig.stats()).postings === 2, {
+    what: 'both postings',
+    timeoutMs: 30_000,
+  });
   expect(await rig.stats()).toEqual({ postings: 2, distinctReferences: 2, duplicates: 0 });
 }, 120_000);
 
 test('nothing acknowledged is lost when Redis is killed under load', async () => {
   await rig.faults({ latencyMs: 20 });
   const acknowledged = new Set<string>();
-  let sending = true;
+  const done = new AbortController();
   let number = 0;
   const senders = Array.from({ length: 8 }, async () => {
-    while (sending) {
+    while (!done.signal.aborted) {
       const id = `load-${(number += 1)}`;
       const response = await rig.send(orderPaid(id, { warehouse: `W${number % 10}` })).catch(() => undefined);
       if (response?.status === 200) acknowledged.add(id);
@@ -44,12 +51,17 @@ test('nothing acknowledged is lost when Redis is killed under load', async () =>
     await rig.redis.kill();
     await rig.redis.restart();
   }
-  sending = false;
+  done.abort();
   await Promise.all(senders);
-  await waitUntil(async () => (await rig.stats()).distinctReferences >= acknowledged.size, { what: `${acknowledged.size} postings`, timeoutMs: 60_000 });
+  await waitUntil(async () => (await rig.stats()).distinctReferences >= acknowledged.size, {
+    what: `${acknowledged.size} postings`,
+    timeoutMs: 60_000,
+  });
   const lost: string[] = [];
   for (const id of acknowledged) {
-    const found = (await (await fetch(`${rig.simulatorUrl}/api/receipts?external_reference=${id}`)).json()) as { receipts: unknown[] };
+    const found = (await (
+      await fetch(`${rig.simulatorUrl}/api/receipts?external_reference=${id}`)
+    ).json()) as { receipts: unknown[] };
     if (found.receipts.length !== 1) lost.push(`${id}: ${found.receipts.length}`);
   }
   expect(acknowledged.size).toBeGreaterThan(0);
@@ -62,7 +74,10 @@ test('ingest that is started before Redis listens, answers 503, and accepts once
   await rig.kill('ingest');
   const starting = rig.start('ingest'); // becomes ready only with Redis
   starting.catch(() => undefined); // awaited below
-  const refused = await waitUntil(async () => rig.send(orderPaid('early')), { what: 'ingest to listen', timeoutMs: 20_000 });
+  const refused = await waitUntil(async () => rig.send(orderPaid('early')), {
+    what: 'ingest to listen',
+    timeoutMs: 20_000,
+  });
   expect(refused.status).toBe(503);
   await rig.redis.restart();
   await starting;

@@ -16,6 +16,6 @@ export async function freePort(): Promise<number> {
 // Every Jest worker has a range of its own and hands each port out once, since a port is free until somebody listens.
 const FIRST_PORT = 20_000;
 const PORTS_PER_WORKER = 1_000;
-const worker = (Number(process.env['JEST_WORKER_ID'] ?? 1) - 1) % 12 + 1;
+const worker = ((Number(process.env['JEST_WORKER_ID'] ?? 1) - 1) % 12) + 1;
 /** Workers are started anew for each run, and test files share a worker but not this module. */
 let next = Math.floor(Math.random() * PORTS_PER_WORKER);

@@ -70,19 +70,33 @@ async function build(options: RigOptions, stack: AsyncDisposableStack): Promise<
   stack.defer(() => guard.close());
   const redis = await startOwnRedis();
   stack.defer(() => redis.close());
-  const simulator = await startSimulator({ host: '127.0.0.1', port: 0, logger: createLogger({ service: 'erp', level: 'silent' }) });
+  const simulator = await startSimulator({
+    host: '127.0.0.1',
+    port: 0,
+    logger: createLogger({ service: 'erp', level: 'silent' }),
+  });
   stack.defer(() => simulator.close());
   const simulatorUrl = `http://127.0.0.1:${simulator.port}`;
   const ports = await pickPorts();
-  const env = { ...environment(options, redis, simulatorUrl, stack), INGEST_URL: `http://127.0.0.1:${ports.public.ingest}` };
+  const env = {
+    ...environment(options, redis, simulatorUrl, stack),
+    INGEST_URL: `http://127.0.0.1:${ports.public.ingest}`,
+  };
   const children = new Map<ServiceName, Child>();
-  stack.defer(async () => void (await Promise.all([...children.values()].map((child) => child.stop(15_000)))));
+  stack.defer(
+    async () => void (await Promise.all([...children.values()].map((child) => child.stop(15_000)))),
+  );
 
   const start = async (service: ServiceName): Promise<void> => {
     const child = spawnService(service, env, ports, guard);
     children.set(service, child);
-    const ready = await waitReady(child, () => probeHttp(`http://127.0.0.1:${ports.ops[service]}/readyz`), 30_000);
-    if (ready.kind !== 'ready') throw new Error(`${service} did not become ready (${ready.kind}):\n${child.tail().join('\n')}`);
+    const ready = await waitReady(
+      child,
+      () => probeHttp(`http://127.0.0.1:${ports.ops[service]}/readyz`),
+      30_000,
+    );
+    if (ready.kind !== 'ready')
+      throw new Error(`${service} did not become ready (${ready.kind}):\n${child.tail().join('\n')}`);
   };
   await Promise.all((options.services ?? ALL).map(start));
   const cli = (...args: string[]): Promise<CliResult> => runCli(args, env, guard);
@@ -94,14 +108,26 @@ async function build(options: RigOptions, stack: AsyncDisposableStack): Promise<
     env,
     send: (event) => signedPost(`${env.INGEST_URL}/webhooks/demo-payments`, event),
     async faults(faults) {
-      const response = await fetch(`${simulatorUrl}/api/faults`, { method: 'PUT', body: JSON.stringify(faults), headers: { 'content-type': 'application/json' } });
+      const response = await fetch(`${simulatorUrl}/api/faults`, {
+        method: 'PUT',
+        body: JSON.stringify(faults),
+        headers: { 'content-type': 'application/json' },
+      });
       if (!response.ok) throw new Error(`the simulator refused the faults: ${await response.text()}`);
     },
-    stats: async () => (await (await fetch(`${simulatorUrl}/api/stats`)).json()) as { postings: number; distinctReferences: number; duplicates: number },
+    stats: async () =>
+      (await (await fetch(`${simulatorUrl}/api/stats`)).json()) as {
+        postings: number;
+        distinctReferences: number;
+        duplicates: number;
+      },
     cli,
     async json<T>(...args: string[]) {
       const result = await cli(...args, '--json');
-      if (result.code !== 0) throw new Error(`${args.join(' ')} ended with code ${result.code}:\n${result.stderr}${result.stdout}`);
+      if (result.code !== 0)
+        throw new Error(
+          `${args.join(' ')} ended with code ${result.code}:\n${result.stderr}${result.stdout}`,
+        );
       return JSON.parse(result.stdout) as T;
     },
     start,
@@ -126,7 +152,12 @@ async function pickPorts(): Promise<Ports> {
   };
 }
 
-function environment(options: RigOptions, redis: OwnRedis, simulatorUrl: string, stack: AsyncDisposableStack): NodeJS.ProcessEnv {
+function environment(
+  options: RigOptions,
+  redis: OwnRedis,
+  simulatorUrl: string,
+  stack: AsyncDisposableStack,
+): NodeJS.ProcessEnv {
   let config = join(root, 'breakwater.config.yaml');
   if (options.config !== undefined) {
     const dir = mkdtempSync(join(tmpdir(), 'breakwater-rig-'));
@@ -160,7 +191,10 @@ function spawnService(service: ServiceName, env: NodeJS.ProcessEnv, ports: Ports
 
 /** Resolves when the command has ended. Killed at the rig's end, should it hang. */
 async function runCli(args: readonly string[], env: NodeJS.ProcessEnv, guard: Guard): Promise<CliResult> {
-  const child = spawn(process.execPath, [join(root, 'packages/cli/src/main.ts'), ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [join(root, 'packages/cli/src/main.ts'), ...args], {
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   if (child.pid !== undefined) guard.watch(child.pid, 1);
   const [stdout, stderr, code] = await Promise.all([
     text(child.stdout),

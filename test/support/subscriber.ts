@@ -24,7 +24,11 @@ export async function startSubscriber(...statuses: number[]): Promise<Subscriber
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
-      received.push({ at: performance.now(), headers: request.headers, body: Buffer.concat(chunks).toString('utf8') });
+      received.push({
+        at: performance.now(),
+        headers: request.headers,
+        body: Buffer.concat(chunks).toString('utf8'),
+      });
       const status = (queue.length > 1 ? queue.shift() : queue[0]) ?? 200;
       response.writeHead(status, { 'content-type': 'text/plain' }).end(`answer ${received.length}`);
     });

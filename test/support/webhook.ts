@@ -8,10 +8,22 @@ export function demoSignature(body: string | Buffer, secret = 'demo-webhook-secr
 /** Posts a JSON event, signed for the source demo-payments. */
 export function signedPost(url: string, event: Record<string, unknown>): Promise<Response> {
   const body = JSON.stringify(event);
-  return fetch(url, { method: 'POST', body, headers: { 'content-type': 'application/json', 'x-signature': demoSignature(body) }, signal: AbortSignal.timeout(10_000) });
+  return fetch(url, {
+    method: 'POST',
+    body,
+    headers: { 'content-type': 'application/json', 'x-signature': demoSignature(body) },
+    signal: AbortSignal.timeout(10_000),
+  });
 }
 
 /** An event that the demonstration routes to the ERP. */
 export function orderPaid(id: string, more: Record<string, unknown> = {}): Record<string, unknown> {
-  return { event_id: id, type: 'order.paid', order_id: `order-${id}`, warehouse: 'W1', lines: [{ sku: 'MILK-1L', quantity: 1 }], ...more };
+  return {
+    event_id: id,
+    type: 'order.paid',
+    order_id: `order-${id}`,
+    warehouse: 'W1',
+    lines: [{ sku: 'MILK-1L', quantity: 1 }],
+    ...more,
+  };
 }

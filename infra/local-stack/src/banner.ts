@@ -9,10 +9,10 @@ export function renderBanner(settings: StackSettings): string {
   return `
 Breakwater is ready. Ctrl-C stops everything; the data stays in ${settings.dataDir}.
 
-  webhooks and events   ${url(ports.ingest)}    POST /webhooks/demo-payments, POST /v1/events
-  console, admin API    ${url(ports.console)}    /  and  /api/v1
-  ERP simulator         ${url(ports.simulator)}    /api/stats, /api/receipts
-  Redis                 redis://127.0.0.1:${ports.redis}
+  webhooks        ${url(ports.ingest)}    POST /webhooks/demo-payments
+  ERP simulator   ${url(ports.simulator)}    /api/stats, /api/receipts, /api/faults
+  fleet's ledger  ${url(ports.consoleOps)}/metrics
+  Redis           redis://127.0.0.1:${ports.redis}
   /livez /readyz /metrics of
     ingest ${url(ports.ingestOps)}    dispatcher ${url(ports.dispatcherOps)}
     erp-consumer ${url(ports.erpConsumerOps)}    console ${url(ports.consoleOps)}
@@ -27,6 +27,7 @@ ${opensslCurl(`${url(ports.ingest)}/webhooks/demo-payments`)}
 
 See what the ERP got:  curl ${url(ports.simulator)}/api/stats
 Replay the storm:      ${offset}npm run storm
+The command line:      ${offset}npm run cli -- --help
 `;
 }
 

@@ -74,10 +74,11 @@ export function spawnChild(options: ChildOptions): Child {
     if (child.pid !== undefined) guard.forget(child.pid);
     // Its last lines may still be in the pipe. A grandchild may hold the pipe open for ever, so not without a bound.
     const drained = new AbortController();
-    void Promise.race([output, pause(500, drained.signal)]).then(() => {
+    void (async () => {
+      await Promise.race([output, pause(500, drained.signal)]);
       drained.abort(); // else the timer would keep this process alive
       exited.resolve({ code, signal });
-    });
+    })();
   });
 
   const kill = (): Promise<Exit> => {

@@ -69,7 +69,6 @@ export interface StackPorts {
   readonly redis: number;
   readonly simulator: number;
   readonly ingest: number;
-  readonly console: number;
   readonly ingestOps: number;
   readonly dispatcherOps: number;
   readonly erpConsumerOps: number;
@@ -82,7 +81,6 @@ export function portsOf(settings: StackSettings): StackPorts {
     redis: at(6_390),
     simulator: at(8_090),
     ingest: at(8_080),
-    console: at(8_081),
     ingestOps: at(9_100),
     dispatcherOps: at(9_101),
     erpConsumerOps: at(9_102),
@@ -137,6 +135,6 @@ export function planServices(
     service('ingest', ports.ingestOps, ports.ingest),
     service('dispatcher', ports.dispatcherOps),
     service('erp-consumer', ports.erpConsumerOps),
-    service('console', ports.consoleOps, ports.console),
+    service('console', ports.consoleOps),
   ];
 }

@@ -60,9 +60,8 @@ async function findObstacle(plan: StackPlan, pidFile: string): Promise<string | 
         : '';
     return `${first}\n${list}${advice}`;
   }
-  if (other !== undefined) return isRunning(other);
-  const faster = claimPidFile(pidFile);
-  return faster === undefined ? undefined : isRunning(faster);
+  const owner = claimPidFile(pidFile);
+  return owner === undefined ? undefined : isRunning(owner);
 }
 
 async function takenPorts(plan: StackPlan): Promise<readonly PortUse[]> {

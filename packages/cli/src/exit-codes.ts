@@ -12,8 +12,6 @@ Exit codes:
   4  refused in the present state: in flight, paused, needs an acknowledgement ...`;
 
 export function exitCodeOf(error: AppError): number {
-  // The table of codes has none of its own for a status that does not fit; the detail tells it from a wrong request.
-  if (error.code === 'request_invalid' && error.details['status'] !== undefined) return EXIT.refused;
   switch (error.status) {
     case 400:
       return EXIT.usage;

@@ -200,7 +200,7 @@ test('a replay is refused in flight, to a paused destination and after a success
 
   const resolved = await rig.deadLetter('evt_resolved', other);
   await rig.transitions.resolve(resolved, 'default', 'by hand', 'test');
-  expect(await dry(resolved)).toBe('4 request_invalid');
+  expect(await dry(resolved)).toBe('4 wrong_status');
 
   const held = await rig.deadLetter('evt_held', other);
   await rig.transitions.setGate(other, 'pause', { operator: 'default', reason: '', actor: 'test' });

@@ -21,7 +21,11 @@ export const DEFAULT_SCHEDULE_MS: readonly number[] = [0, 60_000, 300_000, 900_0
 const FOREVER_MS = 100 * 365 * 86_400_000; // without a ttl BullMQ forgets an id at completion
 
 const Delivery = z.strictObject({
-  retrySchedule: z.array(duration).min(1).max(50).default([...DEFAULT_SCHEDULE_MS]),
+  retrySchedule: z
+    .array(duration)
+    .min(1)
+    .max(50)
+    .default([...DEFAULT_SCHEDULE_MS]),
   /** Upper end of an additive jitter: a retry is never early. The schedule is fixed by default. */
   jitter: duration.default(0),
   timeout: duration.default(5_000).refine((ms) => ms >= 1_000 && ms <= 30_000, 'expected 1s to 30s'),
@@ -38,7 +42,10 @@ const Egress = z.strictObject({
 const Ingest = z.strictObject({
   /** Dedupe records live so long. The longest provider retry window known is 30 days. */
   dedupe: z
-    .union([z.literal('forever').transform(() => FOREVER_MS), duration.refine((ms) => ms >= 60_000, 'expected at least 1m')])
+    .union([
+      z.literal('forever').transform(() => FOREVER_MS),
+      duration.refine((ms) => ms >= 60_000, 'expected at least 1m'),
+    ])
     .default(45 * 86_400_000),
   /** With more events than this waiting for fan-out, ingest answers 503. */
   maxWaitingEvents: z.int().min(1).default(100_000),
@@ -58,7 +65,12 @@ export const BreakwaterConfig = z
     /** Keys for secrets at rest, newest first: base64 of 32 bytes. */
     encryptionKeys: z
       .string()
-      .transform((text) => text.split(',').map((key) => key.trim()).filter(Boolean))
+      .transform((text) =>
+        text
+          .split(',')
+          .map((key) => key.trim())
+          .filter(Boolean),
+      )
       .default([]),
     adminToken: z.string().optional(),
     publishToken: z.string().optional(),
@@ -69,11 +81,19 @@ export const BreakwaterConfig = z
   .superRefine((config, context) => {
     for (const [reserved, why] of Object.entries(RESERVED_NAMES)) {
       if (!Object.hasOwn(config.sources, reserved)) continue;
-      context.addIssue({ code: 'custom', path: ['sources', reserved], message: `the name ${reserved} is reserved ${why}` });
+      context.addIssue({
+        code: 'custom',
+        path: ['sources', reserved],
+        message: `the name ${reserved} is reserved ${why}`,
+      });
     }
     for (const [index, key] of config.encryptionKeys.entries()) {
       if (Buffer.from(key, 'base64').length === 32) continue;
-      context.addIssue({ code: 'custom', path: ['encryptionKeys', index], message: 'expected base64 of 32 bytes (openssl rand -base64 32)' });
+      context.addIssue({
+        code: 'custom',
+        path: ['encryptionKeys', index],
+        message: 'expected base64 of 32 bytes (openssl rand -base64 32)',
+      });
     }
     checkRoutes(config, context);
   });
@@ -86,10 +106,18 @@ function checkRoutes(
   const feeding = new Map<string, Set<string>>();
   for (const [index, route] of config.routes.entries()) {
     if (!Object.hasOwn(config.sources, route.source) && route.source !== RESERVED_SOURCE) {
-      context.addIssue({ code: 'custom', path: ['routes', index, 'source'], message: `no source is called ${route.source}` });
+      context.addIssue({
+        code: 'custom',
+        path: ['routes', index, 'source'],
+        message: `no source is called ${route.source}`,
+      });
     }
     if (!Object.hasOwn(config.erpTargets, route.target)) {
-      context.addIssue({ code: 'custom', path: ['routes', index, 'target'], message: `no ERP target is called ${route.target}` });
+      context.addIssue({
+        code: 'custom',
+        path: ['routes', index, 'target'],
+        message: `no ERP target is called ${route.target}`,
+      });
     }
     feeding.set(route.target, (feeding.get(route.target) ?? new Set()).add(route.source));
   }

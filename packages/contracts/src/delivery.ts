@@ -40,7 +40,12 @@ export interface Attempt {
 export interface Delivery {
   readonly id: string;
   readonly operator: string;
-  readonly event: { readonly key: string; readonly source: string; readonly id: string; readonly type: string };
+  readonly event: {
+    readonly key: string;
+    readonly source: string;
+    readonly id: string;
+    readonly type: string;
+  };
   readonly destination: { readonly kind: DestinationKind; readonly id: string; readonly name: string };
   readonly reference: string;
   readonly status: DeliveryStatus;

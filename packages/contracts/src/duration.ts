@@ -6,9 +6,8 @@ const PATTERN = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/;
 /** `250ms`, `30s`, `5m`, `6h`, `45d` in milliseconds; undefined when it is none of these. */
 export function parseDurationMs(text: string): number | undefined {
   const match = PATTERN.exec(text.trim());
-  const unit = match?.[2] as keyof typeof UNIT_MS | undefined;
-  if (!match || unit === undefined) return undefined;
-  return Math.round(Number(match[1]) * UNIT_MS[unit]);
+  const unit = Object.entries(UNIT_MS).find(([name]) => name === match?.[2]);
+  return match && unit ? Math.round(Number(match[1]) * unit[1]) : undefined;
 }
 
 /** A duration in configuration: written `30s`, read as milliseconds. A bare 0 is allowed. */

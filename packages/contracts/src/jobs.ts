@@ -46,7 +46,9 @@ export const decodeDeadLetterJob = (data: unknown): DeadLetterJob => DeadLetterJ
 
 /** Bytes as they travel in JSON: exact, whatever they are. */
 export function encodeBody(bytes: Buffer, isUtf8: boolean): Pick<EventJob, 'encoding' | 'body'> {
-  return isUtf8 ? { encoding: 'utf8', body: bytes.toString('utf8') } : { encoding: 'base64', body: bytes.toString('base64') };
+  return isUtf8
+    ? { encoding: 'utf8', body: bytes.toString('utf8') }
+    : { encoding: 'base64', body: bytes.toString('base64') };
 }
 
 export function decodeBody(stored: Pick<EventJob, 'encoding' | 'body'>): Buffer {

@@ -16,7 +16,7 @@ export function resolvePointer(document: unknown, tokens: readonly string[]): un
       if (!/^(?:0|[1-9]\d{0,8})$/.test(token)) return undefined;
       value = value[Number(token)];
     } else if (typeof value === 'object' && value !== null && Object.hasOwn(value, token)) {
-      value = (value as Record<string, unknown>)[token];
+      value = Reflect.get(value, token);
     } else {
       return undefined;
     }
@@ -36,7 +36,10 @@ class RawNumber {
  * Text of the scalar at a pointer in a parsed JSON document: strings as they are, numbers exactly as written, booleans
  * as `true` and `false`. Undefined for anything else, and where nothing is.
  */
-export function textAt(json: { readonly text: string; readonly value: unknown }, tokens: readonly string[]): string | undefined {
+export function textAt(
+  json: { readonly text: string; readonly value: unknown },
+  tokens: readonly string[],
+): string | undefined {
   const value = resolvePointer(json.value, tokens);
   if (typeof value === 'string') return value;
   if (typeof value === 'boolean') return String(value);
@@ -46,8 +49,14 @@ export function textAt(json: { readonly text: string; readonly value: unknown },
     // somewhere; re-reading costs more than parsing, hence the check.
     if (!/[.eE]/.test(json.text)) return String(value);
   }
-  const exact: unknown = JSON.parse(json.text, function keepNumbers(_key, parsed: unknown, context?: { source?: string }) {
-    return typeof parsed === 'number' && context?.source !== undefined ? new RawNumber(context.source) : parsed;
+  const exact: unknown = JSON.parse(json.text, function keepNumbers(
+    _key,
+    parsed: unknown,
+    context?: { source?: string },
+  ) {
+    return typeof parsed === 'number' && context?.source !== undefined
+      ? new RawNumber(context.source)
+      : parsed;
   } as (this: unknown, key: string, value: unknown) => unknown);
   const raw = resolvePointer(exact, tokens);
   return raw instanceof RawNumber ? raw.source : undefined;

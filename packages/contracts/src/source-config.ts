@@ -42,11 +42,18 @@ const SignatureCheck = z
     /** How the secret's text becomes key bytes. */
     key: z.enum(['utf8', 'hex', 'base64']).default('utf8'),
     timestamp: z
-      .strictObject({ header: headerName, unit: z.enum(['s', 'ms']).default('s'), tolerance: duration.default(300_000) })
+      .strictObject({
+        header: headerName,
+        unit: z.enum(['s', 'ms']).default('s'),
+        tolerance: duration.default(300_000),
+      })
       .optional(),
     signed: z.array(SignedPart).min(1).default(['body']),
   })
-  .refine((check) => check.signed.includes('body'), 'signed must contain body, or anybody could change the payload')
+  .refine(
+    (check) => check.signed.includes('body'),
+    'signed must contain body, or anybody could change the payload',
+  )
   .refine(
     (check) => !check.signed.includes('timestamp') || check.timestamp !== undefined,
     'signed contains timestamp, so say where the timestamp is',
@@ -54,7 +61,10 @@ const SignatureCheck = z
   .refine((check) => {
     if (check.timestamp === undefined) return true;
     const { header } = check.timestamp;
-    return check.signed.some((part) => part === 'timestamp' || (typeof part === 'object' && 'header' in part && part.header === header));
+    return check.signed.some(
+      (part) =>
+        part === 'timestamp' || (typeof part === 'object' && 'header' in part && part.header === header),
+    );
   }, 'a timestamp that is not signed proves nothing: add it to signed');
 export type SignatureCheck = z.infer<typeof SignatureCheck>;
 
@@ -86,7 +96,11 @@ export const Source = z
     eventId: locators,
     type: locators.optional(),
     entity: locators.optional(),
-    maxBodyBytes: z.int().min(1).max(MAX_BODY_BYTES).default(1024 * 1024),
+    maxBodyBytes: z
+      .int()
+      .min(1)
+      .max(MAX_BODY_BYTES)
+      .default(1024 * 1024),
     onUnparsable: z.enum(['reject', 'accept']).default('reject'),
     answers: z.partialRecord(z.enum(ANSWER_KINDS), Answer).default({}).superRefine(checkAnswers),
   })
@@ -99,8 +113,20 @@ function checkAnswers(answers: Partial<Record<AnswerKind, Answer>>, context: z.c
     const status = answers[kind]?.status;
     if (status === undefined) continue;
     const success = status >= 200 && status <= 299;
-    const expected = kind === 'accepted' || kind === 'duplicate' ? (success ? undefined : '2xx, or the provider repeats what was taken') : kind === 'unavailable' ? (status >= 500 ? undefined : '5xx: many providers never repeat anything else, and the event would be lost') : success ? '3xx to 5xx, or the provider takes a refusal for a success' : undefined;
-    if (expected !== undefined) context.addIssue({ code: 'custom', path: [kind, 'status'], message: `expected ${expected}` });
+    const expected =
+      kind === 'accepted' || kind === 'duplicate'
+        ? success
+          ? undefined
+          : '2xx, or the provider repeats what was taken'
+        : kind === 'unavailable'
+          ? status >= 500
+            ? undefined
+            : '5xx: many providers never repeat anything else, and the event would be lost'
+          : success
+            ? '3xx to 5xx, or the provider takes a refusal for a success'
+            : undefined;
+    if (expected !== undefined)
+      context.addIssue({ code: 'custom', path: [kind, 'status'], message: `expected ${expected}` });
   }
 }
 
@@ -109,6 +135,8 @@ function locatorsAreSigned(eventId: readonly Locator[], auth: SignatureCheck): b
   return eventId.every(
     (locator) =>
       'pointer' in locator ||
-      auth.signed.some((part) => typeof part === 'object' && 'header' in part && part.header === locator.header),
+      auth.signed.some(
+        (part) => typeof part === 'object' && 'header' in part && part.header === locator.header,
+      ),
   );
 }

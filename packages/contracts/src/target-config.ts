@@ -45,7 +45,9 @@ export const HttpAdapter = z.strictObject({
     })
     .optional(),
   /** The ERP's own number of documents that carry our references. */
-  count: z.strictObject({ path: expression, timeout: duration.default(10_000), value: expression }).optional(),
+  count: z
+    .strictObject({ path: expression, timeout: duration.default(10_000), value: expression })
+    .optional(),
 });
 export type HttpAdapter = z.infer<typeof HttpAdapter>;
 

@@ -4,10 +4,18 @@ import { BreakwaterConfig, DEFAULT_SCHEDULE_MS } from '../src/config.ts';
 
 const source = {
   secrets: [{ id: 'a', value: 'secret' }],
-  auth: { kind: 'signature', algorithm: 'hmac-sha256', signature: { header: 'X-Signature', encoding: 'hex' } },
+  auth: {
+    kind: 'signature',
+    algorithm: 'hmac-sha256',
+    signature: { header: 'X-Signature', encoding: 'hex' },
+  },
   eventId: { pointer: '/id' },
 };
-const target = { owner: 'integration', adapter: { kind: 'http', baseUrl: 'http://erp.test', post: { path: '"/r"' } }, document: '{}' };
+const target = {
+  owner: 'integration',
+  adapter: { kind: 'http', baseUrl: 'http://erp.test', post: { path: '"/r"' } },
+  document: '{}',
+};
 
 function mistakes(config: unknown): string {
   const result = BreakwaterConfig.safeParse(config);
@@ -30,11 +38,36 @@ test('the default schedule is a copy: changing one configuration changes no othe
 });
 
 test('two sources into one target without a reference that tells them apart are refused', () => {
-  const two = { sources: { a: source, b: source }, erpTargets: { erp: target }, routes: [{ source: 'a', target: 'erp' }, { source: 'b', target: 'erp' }] };
+  const two = {
+    sources: { a: source, b: source },
+    erpTargets: { erp: target },
+    routes: [
+      { source: 'a', target: 'erp' },
+      { source: 'b', target: 'erp' },
+    ],
+  };
   expect(mistakes(two)).toMatch(/a and b feed this target.*\n.*at erpTargets\.erp\.reference/);
-  expect(mistakes({ ...two, erpTargets: { erp: { ...target, reference: 'source & ":" & eventId' } } })).toBe('');
-  expect(mistakes({ ...two, routes: [{ source: 'a', target: 'erp' }, { source: 'a', types: ['x'], target: 'erp' }] })).toBe('');
-  expect(mistakes({ ...two, routes: [{ source: 'a', target: 'erp' }, { source: 'api', target: 'erp' }] })).toContain('a and api feed this target');
+  expect(mistakes({ ...two, erpTargets: { erp: { ...target, reference: 'source & ":" & eventId' } } })).toBe(
+    '',
+  );
+  expect(
+    mistakes({
+      ...two,
+      routes: [
+        { source: 'a', target: 'erp' },
+        { source: 'a', types: ['x'], target: 'erp' },
+      ],
+    }),
+  ).toBe('');
+  expect(
+    mistakes({
+      ...two,
+      routes: [
+        { source: 'a', target: 'erp' },
+        { source: 'api', target: 'erp' },
+      ],
+    }),
+  ).toContain('a and api feed this target');
 });
 
 test('no provider may be called api, yet routes may name it', () => {
@@ -43,8 +76,19 @@ test('no provider may be called api, yet routes may name it', () => {
 });
 
 test('routes to and from nowhere are all named', () => {
-  const text = mistakes({ routes: [{ source: 'constructor', target: 'toString' }, { source: 'x', target: 'y' }] });
-  for (const expected of ['no source is called constructor', 'no ERP target is called toString', 'no source is called x', 'no ERP target is called y']) expect(text).toContain(expected);
+  const text = mistakes({
+    routes: [
+      { source: 'constructor', target: 'toString' },
+      { source: 'x', target: 'y' },
+    ],
+  });
+  for (const expected of [
+    'no source is called constructor',
+    'no ERP target is called toString',
+    'no source is called x',
+    'no ERP target is called y',
+  ])
+    expect(text).toContain(expected);
 });
 
 test('every mistake in the values is listed at once, with its path', () => {
@@ -52,10 +96,24 @@ test('every mistake in the values is listed at once, with its path', () => {
     deliveries: { timeout: '31s', maxInFlight: 0, retrySchedule: [] },
     ingest: { dedupe: '1s', maxMemoryRatio: 2 },
     egress: { allow: ['10.0.0.0/40'] },
-    sources: { 'Bad Name': source, ok: { ...source, secrets: [{ id: 'a', value: '' }], eventId: { pointer: 'id' } } },
+    sources: {
+      'Bad Name': source,
+      ok: { ...source, secrets: [{ id: 'a', value: '' }], eventId: { pointer: 'id' } },
+    },
     unknownSetting: true,
   });
-  for (const path of ['deliveries.timeout', 'deliveries.maxInFlight', 'deliveries.retrySchedule', 'ingest.dedupe', 'ingest.maxMemoryRatio', 'egress.allow[0]', 'sources["Bad Name"]', 'sources.ok.secrets[0].value', 'sources.ok.eventId', 'unknownSetting']) {
+  for (const path of [
+    'deliveries.timeout',
+    'deliveries.maxInFlight',
+    'deliveries.retrySchedule',
+    'ingest.dedupe',
+    'ingest.maxMemoryRatio',
+    'egress.allow[0]',
+    'sources["Bad Name"]',
+    'sources.ok.secrets[0].value',
+    'sources.ok.eventId',
+    'unknownSetting',
+  ]) {
     expect(text).toContain(path);
   }
 });
@@ -69,16 +127,20 @@ test('an encryption key of another length is refused, and its text does not come
 });
 
 test('a signature that leaves the body or the timestamp open is refused', () => {
-  const withAuth = (auth: object): string => mistakes({ sources: { s: { ...source, auth: { ...source.auth, ...auth } } } });
+  const withAuth = (auth: object): string =>
+    mistakes({ sources: { s: { ...source, auth: { ...source.auth, ...auth } } } });
   expect(withAuth({ signed: ['timestamp'] })).toContain('signed must contain body');
   expect(withAuth({ signed: ['timestamp', 'body'] })).toContain('say where the timestamp is');
-  expect(withAuth({ signed: ['body'], timestamp: { header: 't' } })).toContain('a timestamp that is not signed proves nothing');
+  expect(withAuth({ signed: ['body'], timestamp: { header: 't' } })).toContain(
+    'a timestamp that is not signed proves nothing',
+  );
   expect(withAuth({ signed: ['timestamp', { literal: '.' }, 'body'], timestamp: { header: 't' } })).toBe('');
 });
 
 test('an event id from a header counts as signed only where that header is', () => {
   const parse = (eventId: object, signed: unknown[]) =>
-    BreakwaterConfig.parse({ sources: { s: { ...source, eventId, auth: { ...source.auth, signed } } } }).sources['s']?.eventIdSigned;
+    BreakwaterConfig.parse({ sources: { s: { ...source, eventId, auth: { ...source.auth, signed } } } })
+      .sources['s']?.eventIdSigned;
   expect(parse({ pointer: '/id' }, ['body'])).toBe(true);
   expect(parse({ header: 'X-Id' }, ['body'])).toBe(false);
   expect(parse({ header: 'X-Id' }, [{ header: 'x-id' }, 'body'])).toBe(true);
@@ -86,8 +148,10 @@ test('an event id from a header counts as signed only where that header is', () 
 });
 
 test('a name of a source is fit for a URL, a metric label and a Redis key', () => {
-  for (const name of ['a', 'shop-1', 'a_b', 'x'.repeat(63)]) expect(mistakes({ sources: { [name]: source } })).toBe('');
-  for (const name of ['', 'A', '-a', 'a-', 'a:b', 'a/b', 'a.b', 'ä', 'x'.repeat(64)]) expect(mistakes({ sources: { [name]: source } })).not.toBe('');
+  for (const name of ['a', 'shop-1', 'a_b', 'x'.repeat(63)])
+    expect(mistakes({ sources: { [name]: source } })).toBe('');
+  for (const name of ['', 'A', '-a', 'a-', 'a:b', 'a/b', 'a.b', 'ä', 'x'.repeat(64)])
+    expect(mistakes({ sources: { [name]: source } })).not.toBe('');
 });
 
 test('dedupe for ever is a hundred years', () => {

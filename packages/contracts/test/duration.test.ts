@@ -3,12 +3,22 @@ import { z } from 'zod';
 import { duration, formatDuration, parseDurationMs, parseScheduleMs } from '../src/duration.ts';
 
 test('a duration is a number with a unit, in milliseconds', () => {
-  const known = { '250ms': 250, '30s': 30_000, '5m': 300_000, '6h': 21_600_000, '45d': 3_888_000_000, '1.5s': 1_500, '0s': 0, ' 1m ': 60_000 };
+  const known = {
+    '250ms': 250,
+    '30s': 30_000,
+    '5m': 300_000,
+    '6h': 21_600_000,
+    '45d': 3_888_000_000,
+    '1.5s': 1_500,
+    '0s': 0,
+    ' 1m ': 60_000,
+  };
   for (const [text, ms] of Object.entries(known)) expect(parseDurationMs(text)).toBe(ms);
 });
 
 test('what is no duration is not guessed at', () => {
-  for (const text of ['', '5', '5 m', '-5s', '5M', '1e3s', '5m3s', '.5s', '5.s', 'NaNs', 'five', '5w']) expect(parseDurationMs(text)).toBeUndefined();
+  for (const text of ['', '5', '5 m', '-5s', '5M', '1e3s', '5m3s', '.5s', '5.s', 'NaNs', 'five', '5w'])
+    expect(parseDurationMs(text)).toBeUndefined();
 });
 
 test('configuration takes 0 without a unit and says what it expects otherwise', () => {

@@ -30,7 +30,7 @@ test('a hash of several strings tells where one ends and the next begins', () =>
   expect(hashId('a', 'bc')).toBe(hashId('a', 'bc'));
 });
 
-test('a part is measured in bytes, so characters of several bytes shift nothing', () => {
+test('characters of several bytes do not shift where a part ends', () => {
   expect(hashId('é', 'x')).not.toBe(hashId('é1:x'));
   expect(hashId('é1', ':x')).not.toBe(hashId('é', '1:x'));
 });
@@ -44,7 +44,12 @@ test('ids are 22 letters and digits: safe in a Redis key, a BullMQ job id, a URL
 });
 
 test('the same event id is another event at another source and at another operator', () => {
-  const keys = [eventKey('a', 's', '1'), eventKey('b', 's', '1'), eventKey('a', 't', '1'), eventKey('a', 's', '2')];
+  const keys = [
+    eventKey('a', 's', '1'),
+    eventKey('b', 's', '1'),
+    eventKey('a', 't', '1'),
+    eventKey('a', 's', '2'),
+  ];
   expect(new Set(keys).size).toBe(4);
 });
 
@@ -84,7 +89,8 @@ test('two references never become one header value', () => {
   const seen = new Map<string, string>();
   for (let n = 0; n < alphabet.length ** 4; n += 1) {
     let text = '';
-    for (let rest = n; rest > 0; rest = Math.floor(rest / alphabet.length)) text += alphabet[rest % alphabet.length];
+    for (let rest = n; rest > 0; rest = Math.floor(rest / alphabet.length))
+      text += alphabet[rest % alphabet.length];
     const safe = headerSafe(text);
     expect(seen.get(safe) ?? text).toBe(text);
     seen.set(safe, text);

@@ -1,9 +1,25 @@
 import { isUtf8 } from 'node:buffer';
 import { expect, test } from '@jest/globals';
-import { decodeAlarmJob, decodeBody, decodeDeadLetterJob, decodeEventJob, encodeBody, type EventJob } from '../src/jobs.ts';
+import {
+  decodeAlarmJob,
+  decodeBody,
+  decodeDeadLetterJob,
+  decodeEventJob,
+  encodeBody,
+  type EventJob,
+} from '../src/jobs.ts';
 
 const event: EventJob = {
-  v: 1, operator: 'default', source: 's', eventId: 'e', type: 't', entity: '', contentType: '', receivedAt: 1, encoding: 'utf8', body: '{}',
+  v: 1,
+  operator: 'default',
+  source: 's',
+  eventId: 'e',
+  type: 't',
+  entity: '',
+  contentType: '',
+  receivedAt: 1,
+  encoding: 'utf8',
+  body: '{}',
 };
 
 test('a job of an unknown version fails loudly, as does one with a field that nobody knows', () => {
@@ -13,16 +29,27 @@ test('a job of an unknown version fails loudly, as does one with a field that no
   expect(() => decodeEventJob({ ...event, priority: 1 })).toThrow(/priority/);
   expect(() => decodeAlarmJob({ v: 2, delivery: 'd' })).toThrow(/"v"/);
   expect(() => decodeAlarmJob({ delivery: 'd' })).toThrow(/"v"/);
-  expect(() => decodeDeadLetterJob({ v: 0, delivery: 'd', event: 'e', destination: 'x', reason: '' })).toThrow(/"v"/);
+  expect(() =>
+    decodeDeadLetterJob({ v: 0, delivery: 'd', event: 'e', destination: 'x', reason: '' }),
+  ).toThrow(/"v"/);
 });
 
 test('a job without an operator, a source or an event id is refused', () => {
-  for (const field of ['operator', 'source', 'eventId']) expect(() => decodeEventJob({ ...event, [field]: '' })).toThrow(field);
+  for (const field of ['operator', 'source', 'eventId'])
+    expect(() => decodeEventJob({ ...event, [field]: '' })).toThrow(field);
 });
 
 test('every body comes out as the bytes that went in, text or not', () => {
-  for (const bytes of [Buffer.from('{"price":1.10}\n'), Buffer.from('\ufeff{}'), Buffer.from('\u0000🚢'), Buffer.from([0xff, 0xfe, 0x00, 0xc3]), Buffer.alloc(0)]) {
-    const travelled = JSON.parse(JSON.stringify(encodeBody(bytes, isUtf8(bytes)))) as ReturnType<typeof encodeBody>;
+  for (const bytes of [
+    Buffer.from('{"price":1.10}\n'),
+    Buffer.from('\ufeff{}'),
+    Buffer.from('\u0000🚢'),
+    Buffer.from([0xff, 0xfe, 0x00, 0xc3]),
+    Buffer.alloc(0),
+  ]) {
+    const travelled = JSON.parse(JSON.stringify(encodeBody(bytes, isUtf8(bytes)))) as ReturnType<
+      typeof encodeBody
+    >;
     expect(decodeBody(travelled)).toEqual(bytes);
   }
   expect(encodeBody(Buffer.from('x'), true).encoding).toBe('utf8');

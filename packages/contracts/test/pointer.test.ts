@@ -22,7 +22,17 @@ test('a pointer finds own members only, and array elements by plain numbers only
   const document = { list: ['x', 'y'], '': 'empty', deep: { a: null } };
   expect(resolvePointer(document, ['list', '1'])).toBe('y');
   expect(resolvePointer(document, [''])).toBe('empty');
-  for (const tokens of [['list', '01'], ['list', '-'], ['list', '1e0'], ['list', 'length'], ['__proto__'], ['constructor'], ['deep', 'a', 'b'], ['list', '2'], ['', '0']]) {
+  for (const tokens of [
+    ['list', '01'],
+    ['list', '-'],
+    ['list', '1e0'],
+    ['list', 'length'],
+    ['__proto__'],
+    ['constructor'],
+    ['deep', 'a', 'b'],
+    ['list', '2'],
+    ['', '0'],
+  ]) {
     expect(resolvePointer(document, tokens)).toBeUndefined();
   }
 });
@@ -49,7 +59,8 @@ test('strings and booleans are text; objects, lists, null and nothing are not', 
   expect(at('{"a":true}', '/a')).toBe('true');
   expect(at('"bare"', '')).toBe('bare');
   expect(at('1.0', '')).toBe('1.0');
-  for (const json of ['{"a":null}', '{"a":{}}', '{"a":[]}', '{}', '[]']) expect(at(json, '/a')).toBeUndefined();
+  for (const json of ['{"a":null}', '{"a":{}}', '{"a":[]}', '{}', '[]'])
+    expect(at(json, '/a')).toBeUndefined();
 });
 
 test('a member called __proto__ is a member like any other', () => {

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { BreakwaterConfig } from '@breakwater/contracts/config';
 import { eventKey, hashBytes, newId } from '@breakwater/contracts/ids';
-import { encodeBody } from '@breakwater/contracts/jobs';
+import { encodeBody, type EventJob } from '@breakwater/contracts/jobs';
 import { createEventProducer } from '@breakwater/queue/event-producer';
 import { messageOf } from '@breakwater/runtime/errors';
 import type { Logger } from '@breakwater/runtime/logger';
@@ -54,6 +54,8 @@ export interface AcceptorOptions {
 
 /** A sender gets its answer within 2 s whatever Redis does; the rest is for reading the request and writing the answer. */
 const ANSWER_WITHIN_MS = 1_800;
+/** How long replicas may take; below the time-out of a command, which would hide the reason. */
+const WAIT_MS = 1_000;
 
 const unavailable = (message: string): AcceptResult => ({ kind: 'unavailable', message });
 
@@ -79,31 +81,24 @@ export function createAcceptor(options: AcceptorOptions): Acceptor {
   };
 
   const attempt = async (event: IncomingEvent, key: string, bodyHash: string): Promise<AcceptResult> => {
-    const epoch = durability.epoch();
-    const job = {
-      v: 1 as const,
-      operator: event.operator,
-      source: event.source,
-      eventId: event.eventId,
-      type: event.type,
-      entity: event.entity,
-      contentType: event.contentType,
-      receivedAt: event.receivedAt,
-      ...encodeBody(event.bytes, isUtf8(event.bytes)),
-    };
     if (event.replayKey !== undefined) {
       const first = await claimReplayKey(redis, keys.replayGuard(event.replayKey), key, ingest.dedupe);
       if (first !== key) return { kind: 'replayed' };
     }
     const jobId = `${newId()}_${bodyHash}`;
-    const owner = await producer.add(job, jobId, { id: key, ttlMs: ingest.dedupe });
-    if (ingest.waitReplicas > 0 && (await redis.wait(ingest.waitReplicas, 1_000)) < ingest.waitReplicas) {
+    const owner = await producer.add(jobOf(event), jobId, { id: key, ttlMs: ingest.dedupe });
+    // The connection that answered, perhaps not the one that was asked first. What follows holds for that one alone.
+    const epoch = durability.epoch();
+    if (ingest.waitReplicas > 0 && (await redis.wait(ingest.waitReplicas, WAIT_MS)) < ingest.waitReplicas) {
       return unavailable('too few replicas have the event');
     }
-    if (durability.epoch() !== epoch) await durability.settled(ANSWER_WITHIN_MS);
-    if (!durability.trusted()) return unavailable('Redis answered, but its durability is not established');
+    await durability.settled(ANSWER_WITHIN_MS);
+    if (!durability.trusted() || durability.epoch() !== epoch)
+      return unavailable('Redis answered, but its durability is not established');
     remembered.add(key, owner.slice(owner.indexOf('_') + 1));
-    return owner === jobId ? { kind: 'accepted' } : { kind: 'duplicate', differs: !owner.endsWith(`_${bodyHash}`) };
+    return owner === jobId
+      ? { kind: 'accepted' }
+      : { kind: 'duplicate', differs: !owner.endsWith(`_${bodyHash}`) };
   };
 
   return {
@@ -120,7 +115,10 @@ export function createAcceptor(options: AcceptorOptions): Acceptor {
       try {
         return await within(ANSWER_WITHIN_MS, attempt(event, key, bodyHash));
       } catch (error) {
-        logger.warn({ source: event.source, eventId: event.eventId, reason: messageOf(error) }, 'event not accepted');
+        logger.warn(
+          { source: event.source, eventId: event.eventId, reason: messageOf(error) },
+          'event not accepted',
+        );
         return unavailable('the event could not be stored');
       }
     },
@@ -133,11 +131,16 @@ export function createAcceptor(options: AcceptorOptions): Acceptor {
   };
 }
 
+function jobOf({ bytes, replayKey: _replayKey, ...facts }: IncomingEvent): EventJob {
+  return { v: 1, ...facts, ...encodeBody(bytes, isUtf8(bytes)) };
+}
+
 const BODY_HASH_LENGTH = 11; // 65 bits: tells bodies of one event apart, and keeps the dedupe record short
 
 /** The first event id that came with these signed bytes. Comparing identities makes a resent command harmless. */
 async function claimReplayKey(redis: Redis, guard: string, key: string, ttlMs: number): Promise<string> {
-  const [, [error, first] = []] = (await redis.multi().set(guard, key, 'PX', ttlMs, 'NX').get(guard).exec()) ?? [];
+  const [, [error, first] = []] =
+    (await redis.multi().set(guard, key, 'PX', ttlMs, 'NX').get(guard).exec()) ?? [];
   if (error) throw error;
   return String(first);
 }

@@ -36,7 +36,9 @@ const HAND_OFF_FOR_MS = 10_000;
  * Answers a ringing alarm: asks the record, makes the attempt, records the result, sets the next alarm. The processor
  * never throws for a failed delivery; what it does not finish, the sweeper finds.
  */
-export function createAttempts(deps: AttemptDeps): (delivery: string, alarmId: string) => Promise<AlarmAnswer> {
+export function createAttempts(
+  deps: AttemptDeps,
+): (delivery: string, alarmId: string) => Promise<AlarmAnswer> {
   return async (delivery, alarmId) => {
     let clock = startClock();
     const jobClock = clock;
@@ -67,18 +69,41 @@ export function createAttempts(deps: AttemptDeps): (delivery: string, alarmId: s
 }
 
 /** Makes one attempt and records it. Resolves to a waiter that was started in the same step, if one was. */
-async function runAttempt(deps: AttemptDeps, go: Go, clock: AttemptClock, mayHandOff: boolean): Promise<Go | undefined> {
+async function runAttempt(
+  deps: AttemptDeps,
+  go: Go,
+  clock: AttemptClock,
+  mayHandOff: boolean,
+): Promise<Go | undefined> {
   const { result, durationMs } = await perform(deps, go, clock);
   const handOff = mayHandOff && durationMs < HAND_OFF_AFTER_MS && !deps.signal.aborted;
   const end = endOf(result);
-  if (result.kind !== 'deferred' && result.sample) await writeSample(deps.redis, deps.keys, go.delivery, go.attempt, result.sample);
-  const answer = await deps.transitions.endAttempt({ ...end, delivery: go.delivery, alarmId: go.alarmId, attempt: go.attempt, handOffToken: handOff ? newId() : '' });
+  // Neither a sample nor an alarm clock is worth losing a result for: the one is a convenience, the other is found by the sweeper.
+  if (result.kind !== 'deferred' && result.sample)
+    await tolerate(deps, go, writeSample(deps.redis, deps.keys, go.delivery, go.attempt, result.sample));
+  const answer = await deps.transitions.endAttempt({
+    ...end,
+    delivery: go.delivery,
+    alarmId: go.alarmId,
+    attempt: go.attempt,
+    handOffToken: handOff ? newId() : '',
+  });
   report(deps, go, result, end, { durationMs, recorded: answer.kind, status: answer.status });
-  await deps.clocks.set(answer.alarms);
+  await tolerate(deps, go, deps.clocks.set(answer.alarms));
   return answer.handOff;
 }
 
-async function perform(deps: AttemptDeps, go: Go, clock: AttemptClock): Promise<{ result: AttemptResult; durationMs: number }> {
+async function tolerate({ logger }: AttemptDeps, { delivery }: Go, work: Promise<unknown>): Promise<void> {
+  await work.catch((error: unknown) =>
+    logger.warn({ delivery, reason: messageOf(error) }, 'a step beside an attempt failed'),
+  );
+}
+
+async function perform(
+  deps: AttemptDeps,
+  go: Go,
+  clock: AttemptClock,
+): Promise<{ result: AttemptResult; durationMs: number }> {
   const started = performance.now();
   let result: AttemptResult;
   try {
@@ -86,7 +111,10 @@ async function perform(deps: AttemptDeps, go: Go, clock: AttemptClock): Promise<
     invariant(event, `the event of delivery ${go.delivery} is gone`);
     result = await deps.perform(go, event, clock);
   } catch (error) {
-    deps.logger.error({ err: error, delivery: go.delivery, attempt: go.attempt }, 'an attempt failed inside Breakwater');
+    deps.logger.error(
+      { err: error, delivery: go.delivery, attempt: go.attempt },
+      'an attempt failed inside Breakwater',
+    );
     result = { kind: 'unknown', code: 'internal', message: messageOf(error) };
   }
   return { result, durationMs: performance.now() - started };
@@ -111,16 +139,31 @@ function endOf(result: AttemptResult): End {
     case 'reference_conflict':
       return { outcome: 'reference_conflict', class: 'erp_conflict', code: result.code };
     case 'unknown':
-      return { outcome: 'unknown', class: result.code === 'internal' ? 'internal' : 'erp_unknown', code: result.code };
+      return {
+        outcome: 'unknown',
+        class: result.code === 'internal' ? 'internal' : 'erp_unknown',
+        code: result.code,
+      };
     case 'rejected':
       return { outcome: 'rejected', class: result.class, code: result.code };
     case 'failed':
-      return { outcome: 'failed', class: result.class, code: result.code, ...(result.retryAfterMs !== undefined && { retryAfterMs: result.retryAfterMs }) };
+      return {
+        outcome: 'failed',
+        class: result.class,
+        code: result.code,
+        ...(result.retryAfterMs !== undefined && { retryAfterMs: result.retryAfterMs }),
+      };
   }
 }
 
 /** One log line per attempt, with the facts folded in; payloads never. */
-function report(deps: AttemptDeps, go: Go, result: AttemptResult, end: End, facts: { durationMs: number; recorded: string; status: string }): void {
+function report(
+  deps: AttemptDeps,
+  go: Go,
+  result: AttemptResult,
+  end: End,
+  facts: { durationMs: number; recorded: string; status: string },
+): void {
   const destination = destinationLabel(parseDeliveryId(go.delivery)?.destination ?? '');
   const line = {
     delivery: go.delivery,
@@ -135,10 +178,14 @@ function report(deps: AttemptDeps, go: Go, result: AttemptResult, end: End, fact
     ...(facts.recorded !== 'done' && { recorded: facts.recorded }),
     ...('message' in result && { message: result.message }),
   };
-  if (end.outcome === 'deferred') return void deps.logger.debug(line, 'attempt deferred');
+  if (end.outcome === 'deferred') {
+    deps.logger.debug(line, 'attempt deferred');
+    return;
+  }
   deps.onAttempt(destination, outcomeLabel(end.outcome), facts.durationMs);
   deps.logger.info(line, 'attempt');
 }
 
 /** The closed set of the metric's outcome label: DESIGN 3's words. */
-const outcomeLabel = (outcome: EndInput['outcome']): string => (outcome === 'sent' || outcome === 'posted' || outcome === 'already_posted' ? 'sent' : 'failed');
+const outcomeLabel = (outcome: EndInput['outcome']): string =>
+  outcome === 'sent' || outcome === 'posted' || outcome === 'already_posted' ? 'sent' : 'failed';

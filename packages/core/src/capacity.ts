@@ -14,7 +14,12 @@ export interface CapacityWatch {
 const EVERY_MS = 500; // at some thousand events a second the backlog grows by a few thousand between two looks
 
 /** Watches Redis' memory and the events that wait for fan-out. Asked per request it would double the work of accepting. */
-export function watchCapacity(redis: Redis, keys: Keyspace, limits: BreakwaterConfig['ingest'], logger: Logger): CapacityWatch {
+export function watchCapacity(
+  redis: Redis,
+  keys: Keyspace,
+  limits: BreakwaterConfig['ingest'],
+  logger: Logger,
+): CapacityWatch {
   let overload: readonly string[] = [];
   const stop = startLoop(
     EVERY_MS,
@@ -24,7 +29,8 @@ export function watchCapacity(redis: Redis, keys: Keyspace, limits: BreakwaterCo
       const used = readField(memory, 'used_memory');
       const max = readField(memory, 'maxmemory');
       const found: string[] = [];
-      if (max > 0 && used > max * limits.maxMemoryRatio) found.push(`Redis uses ${Math.round((100 * used) / max)}% of its memory`);
+      if (max > 0 && used > max * limits.maxMemoryRatio)
+        found.push(`Redis uses ${Math.round((100 * used) / max)}% of its memory`);
       if (waiting > limits.maxWaitingEvents) found.push(`${waiting} events wait for fan-out`);
       if (found.length > 0 && overload.length === 0) logger.warn({ overload: found }, 'refusing events');
       if (found.length === 0 && overload.length > 0) logger.info('taking events again');

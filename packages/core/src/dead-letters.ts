@@ -71,15 +71,14 @@ export interface ResolveDeps {
   readonly transitions: Transitions;
 }
 
-/** A refusal because of the delivery's status; `details.status` tells it from a request that is wrong in itself. */
 export const notADeadLetter = (delivery: Pick<Delivery, 'id' | 'status'>): AppError =>
-  new AppError('request_invalid', `${delivery.id} is ${delivery.status}, not a dead letter.`, {
+  new AppError('wrong_status', `${delivery.id} is ${delivery.status}, not a dead letter.`, {
     details: { status: delivery.status },
   });
 
 /**
  * Would `resolveDeadLetter` work now? Resolves to the delivery. Throws AppError not_found, in_flight (a replay that is
- * under way may still deliver it), request_invalid with `details.status`.
+ * under way may still deliver it), wrong_status.
  */
 export async function checkResolvable(
   { redis, keys }: Pick<ResolveDeps, 'redis' | 'keys'>,

@@ -11,7 +11,10 @@ import { Transitions } from '@breakwater/store/transitions';
  * What dispatcher, erp-consumer and console share: a connection for scripts, the record's transitions, the alarm clocks
  * and the queues' maintenance. Each is closed before what it uses.
  */
-export function openDeliveries(config: Pick<ServiceConfig, 'redisUrl' | 'keyPrefix' | 'breakwater'>, { defer, logger }: Pick<ServiceContext, 'defer' | 'logger'>) {
+export function openDeliveries(
+  config: Pick<ServiceConfig, 'redisUrl' | 'keyPrefix' | 'breakwater'>,
+  { defer, logger }: Pick<ServiceContext, 'defer' | 'logger'>,
+) {
   const keys = createKeyspace(config.keyPrefix);
   const redis = connectRedis(config.redisUrl, 'scripts', logger);
   defer('redis', () => closeRedis(redis));

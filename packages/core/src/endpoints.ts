@@ -29,18 +29,46 @@ const SECRET = /^whsec_(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{
 /** Standard Webhooks asks for 24 to 64 bytes. */
 const SECRET_BYTES = [24, 64] as const;
 
+export interface EndpointDraft {
+  readonly endpoint: EndpointRecord;
+  /** Shown once; the record holds it sealed. */
+  readonly secret: string;
+}
+
+/** Registers an endpoint, audited. Throws as draftEndpoint does. */
+export async function addEndpoint(
+  deps: {
+    readonly redis: Redis;
+    readonly keys: Keyspace;
+    readonly config: BreakwaterConfig;
+    readonly secrets: SecretBox;
+  },
+  wanted: NewEndpoint,
+  actor: string,
+): Promise<EndpointDraft> {
+  const draft = draftEndpoint(deps.config, deps.secrets, wanted);
+  const { timeoutMs, scheduleMs } = draft.endpoint;
+  const policy = { leaseMs: timeoutMs + LEASE_MARGIN_MS, ...(scheduleMs && { scheduleMs }) };
+  await writeEndpoint(deps.redis, deps.keys, draft.endpoint, policy, { action: 'endpoint.add', actor });
+  return draft;
+}
+
 /**
- * Registers an endpoint. Resolves to the record and its secret, which is shown once and stored sealed.
+ * Checks what is wanted and makes the record and its secret, without storing anything.
  * Throws AppError request_invalid, address_blocked, encryption_keys_missing.
  */
-export async function addEndpoint(
-  deps: { readonly redis: Redis; readonly keys: Keyspace; readonly config: BreakwaterConfig; readonly secrets: SecretBox },
+export function draftEndpoint(
+  config: BreakwaterConfig,
+  secrets: SecretBox,
   wanted: NewEndpoint,
-): Promise<{ endpoint: EndpointRecord; secret: string }> {
-  const { config } = deps;
+): EndpointDraft {
   const url = checkEndpointUrl(config, wanted.url);
   const timeoutMs = wanted.timeoutMs ?? config.deliveries.timeout;
-  if (timeoutMs < TIMEOUT_RANGE_MS[0] || timeoutMs > TIMEOUT_RANGE_MS[1]) throw new AppError('request_invalid', 'The timeout of an endpoint is 1s to 30s.');
+  if (timeoutMs < TIMEOUT_RANGE_MS[0] || timeoutMs > TIMEOUT_RANGE_MS[1])
+    throw new AppError('request_invalid', 'The timeout of an endpoint is 1s to 30s.');
+  const maxInFlight = wanted.maxInFlight ?? config.deliveries.maxInFlight;
+  if (!Number.isSafeInteger(maxInFlight) || maxInFlight < 1 || maxInFlight > 1_000)
+    throw new AppError('request_invalid', 'The in-flight cap of an endpoint is 1 to 1000.');
   checkFeeding(config, wanted);
   const secret = checkSecret(wanted.secret ?? newWebhookSecret());
   const endpoint: EndpointRecord = {
@@ -52,16 +80,12 @@ export async function addEndpoint(
     description: wanted.description,
     body: wanted.body,
     timeoutMs,
-    maxInFlight: wanted.maxInFlight ?? config.deliveries.maxInFlight,
+    maxInFlight,
     scheduleMs: wanted.scheduleMs ? [...wanted.scheduleMs] : null,
     reference: wanted.reference ?? 'event',
-    secrets: [deps.secrets.seal(secret)],
+    secrets: [secrets.seal(secret)],
     createdAt: Date.now(),
   };
-  await writeEndpoint(deps.redis, deps.keys, endpoint, {
-    leaseMs: timeoutMs + LEASE_MARGIN_MS,
-    ...(endpoint.scheduleMs && { scheduleMs: endpoint.scheduleMs }),
-  });
   return { endpoint, secret };
 }
 
@@ -74,12 +98,18 @@ export function checkEndpointUrl(config: BreakwaterConfig, text: string): string
 
 /** Event ids are unique per source; an endpoint that several feed needs a reference that tells them apart. */
 function checkFeeding(config: BreakwaterConfig, wanted: NewEndpoint): void {
-  const known = Object.entries(config.sources).filter(([, source]) => source.operator === wanted.operator).map(([name]) => name);
+  const known = Object.entries(config.sources)
+    .filter(([, source]) => source.operator === wanted.operator)
+    .map(([name]) => name);
   const unknown = wanted.sources.find((name) => !known.includes(name) && name !== RESERVED_SOURCE);
-  if (unknown !== undefined) throw new AppError('request_invalid', `Operator ${wanted.operator} has no source ${unknown}.`);
+  if (unknown !== undefined)
+    throw new AppError('request_invalid', `Operator ${wanted.operator} has no source ${unknown}.`);
   const feeding = wanted.sources.length > 0 ? wanted.sources : known;
   if (feeding.length > 1 && wanted.reference === undefined) {
-    throw new AppError('request_invalid', `${feeding.join(', ')} feed this endpoint and their event ids may meet. Choose one with --source, or tell them apart with --reference source.`);
+    throw new AppError(
+      'request_invalid',
+      `${feeding.join(', ')} feed this endpoint and their event ids may meet. Choose one with --source, or tell them apart with --reference source.`,
+    );
   }
 }
 

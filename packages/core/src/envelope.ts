@@ -8,7 +8,11 @@ import type { EventContent } from './event-content.ts';
  * every attempt and replay.
  */
 export function envelope(event: EventContent): Buffer {
-  const head = JSON.stringify({ id: event.eventId, type: event.type, timestamp: new Date(event.receivedAt).toISOString() }).slice(0, -1);
+  const head = JSON.stringify({
+    id: event.eventId,
+    type: event.type,
+    timestamp: new Date(event.receivedAt).toISOString(),
+  }).slice(0, -1);
   return Buffer.concat([Buffer.from(`${head},"data":`), ...dataOf(event), Buffer.from('}')]);
 }
 

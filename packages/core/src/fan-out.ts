@@ -35,14 +35,28 @@ export function createFanOut(deps: FanOutDeps): (job: EventJob, replan?: boolean
   return async (job, replan = false) => {
     const content = contentOfJob(job);
     const plan = await planEvent(content, deps.config, deps.targets, await endpointsOf(job.operator));
-    const input = { eventKey: eventKey(job.operator, job.source, job.eventId), source: job.source, operator: job.operator, plan, fields: eventFields(job), count: CHUNK, replan };
+    const input = {
+      eventKey: eventKey(job.operator, job.source, job.eventId),
+      source: job.source,
+      operator: job.operator,
+      plan,
+      fields: eventFields(job),
+      count: CHUNK,
+      replan,
+    };
     let total = 1;
     for (let from = 0; from < total; from += CHUNK) {
       const recorded = await deps.transitions.recordEvent({ ...input, from });
       total = recorded.total;
       await deps.clocks.set(recorded.alarms);
     }
-    const facts = { operator: job.operator, source: job.source, eventId: job.eventId, type: job.type, deliveries: total };
+    const facts = {
+      operator: job.operator,
+      source: job.source,
+      eventId: job.eventId,
+      type: job.type,
+      deliveries: total,
+    };
     if (total === 0) deps.logger.warn(facts, 'event is unrouted: no route or endpoint wants it');
     else deps.logger.debug(facts, 'event fanned out');
     return total;
@@ -50,7 +64,10 @@ export function createFanOut(deps: FanOutDeps): (job: EventJob, replan?: boolean
 }
 
 /** Endpoints of an operator, read again only when one has changed: the version is the first thing every change moves. */
-function cacheEndpoints(redis: Redis, keys: Keyspace): (operator: string) => Promise<readonly EndpointRecord[]> {
+function cacheEndpoints(
+  redis: Redis,
+  keys: Keyspace,
+): (operator: string) => Promise<readonly EndpointRecord[]> {
   const cache = new Map<string, { version: string | null; endpoints: readonly EndpointRecord[] }>();
   return async (operator) => {
     const version = await redis.get(keys.endpointsVersion(operator));

@@ -17,14 +17,24 @@ export interface SnapshotDeps {
 const BREAKER_VALUE = { closed: 0, half_open: 1, open: 2 } as const;
 
 /** Reads the fleet's figures once. `counts` are the ERPs' own, as far as they are known. */
-export async function takeSnapshot(deps: SnapshotDeps, counts: ReadonlyMap<string, DocumentCount>): Promise<FleetSnapshot> {
+export async function takeSnapshot(
+  deps: SnapshotDeps,
+  counts: ReadonlyMap<string, DocumentCount>,
+): Promise<FleetSnapshot> {
   const { redis, keys, targets } = deps;
   const ledger = await readLedger(redis, keys);
   const names = [...targets.keys()];
   const breakers = await Promise.all(names.map((name) => readBreaker(redis, keys, erpDestination(name))));
   const depths = await deps.maintenance.depths();
-  const pastDue = await Promise.all((['deliveries', 'erp'] as const).map(async (queue): Promise<Sample> => [[queue], (await pastDueMs(redis, keys, queue)) / 1_000]));
-  const deliveries = [...ledger.deliveries].flatMap(([destination, statuses]) => [...statuses].map(([status, count]): Sample => [[destination, status], count]));
+  const pastDue = await Promise.all(
+    (['deliveries', 'erp'] as const).map(async (queue): Promise<Sample> => [
+      [queue],
+      (await pastDueMs(redis, keys, queue)) / 1_000,
+    ]),
+  );
+  const deliveries = [...ledger.deliveries].flatMap(([destination, statuses]) =>
+    [...statuses].map(([status, count]): Sample => [[destination, status], count]),
+  );
   return {
     accepted: samples(ledger.accepted),
     unrouted: samples(ledger.unrouted),
@@ -33,7 +43,10 @@ export async function takeSnapshot(deps: SnapshotDeps, counts: ReadonlyMap<strin
     postings: names.map((name) => [[name], ledger.postings.get(name) ?? 0]),
     resolved: names.map((name) => [[name], ledger.resolved.get(name) ?? 0]),
     deliveries,
-    deadLetters: ['endpoint', ...names].map((label) => [[label], ledger.deliveries.get(label)?.get('dead_letter') ?? 0]),
+    deadLetters: ['endpoint', ...names].map((label) => [
+      [label],
+      ledger.deliveries.get(label)?.get('dead_letter') ?? 0,
+    ]),
     documents: [...counts].map(([name, { documents }]) => [[name], documents]),
     ratio: names.map((name) => [[name], sideEffectRatio(ledger, name, counts.get(name))]),
     breaker: names.map((name, index) => [[name], BREAKER_VALUE[breakers[index]?.state ?? 'closed']]),
@@ -52,13 +65,17 @@ export interface DocumentCount {
  * Counts an ERP's documents. The ledger is read afterwards: what is posted in between was owed before, so the pair never
  * shows an excess that is none.
  */
-export async function countDocuments(deps: Pick<SnapshotDeps, 'redis' | 'keys'>, target: ReadyErpTarget): Promise<DocumentCount | undefined> {
+export async function countDocuments(
+  deps: Pick<SnapshotDeps, 'redis' | 'keys'>,
+  target: ReadyErpTarget,
+): Promise<DocumentCount | undefined> {
   if (!target.adapter.count) return undefined;
   const documents = await target.adapter.count();
   return { documents, owed: owedBy(await readLedger(deps.redis, deps.keys), target.name) };
 }
 
-const owedBy = (ledger: Ledger, target: string): number => (ledger.expected.get(target) ?? 0) - (ledger.resolved.get(target) ?? 0);
+const owedBy = (ledger: Ledger, target: string): number =>
+  (ledger.expected.get(target) ?? 0) - (ledger.resolved.get(target) ?? 0);
 
 /**
  * Documents per posting owed, both of the time of the last count: compared with what is owed now, a busy minute would
@@ -75,4 +92,5 @@ function ratio(done: number, owed: number): number {
   return done > 0 ? Number.POSITIVE_INFINITY : 1;
 }
 
-const samples = (map: ReadonlyMap<string, number>): Sample[] => [...map].map(([label, value]) => [[label], value]);
+const samples = (map: ReadonlyMap<string, number>): Sample[] =>
+  [...map].map(([label, value]) => [[label], value]);

@@ -32,7 +32,10 @@ export async function planEvent(
   for (const endpoint of endpoints) {
     if (endpoint.sources.length > 0 && !endpoint.sources.includes(event.source)) continue;
     if (!endpoint.types.some((type) => typeMatches(type, event.type))) continue;
-    plan.set(endpoint.id, { d: endpoint.id, ...(endpoint.reference === 'source' && { r: `${event.source}:${event.eventId}` }) });
+    plan.set(endpoint.id, {
+      d: endpoint.id,
+      ...(endpoint.reference === 'source' && { r: `${event.source}:${event.eventId}` }),
+    });
   }
   return [...plan.values()];
 }
@@ -46,7 +49,10 @@ function serialGate(destination: string, pointer: string | undefined, event: Eve
 }
 
 /** A mapping that fails leaves the reference open; the attempt tries again and dead-letters the delivery with the words. */
-async function mappedReference(mapping: ReadyErpTarget['mapping'], event: EventContent): Promise<{ r?: string }> {
+async function mappedReference(
+  mapping: ReadyErpTarget['mapping'],
+  event: EventContent,
+): Promise<{ r?: string }> {
   const reference = await mapping.reference(event.mappingInput);
   return reference.ok ? { r: reference.value } : {};
 }

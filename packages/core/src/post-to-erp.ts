@@ -18,7 +18,11 @@ export interface ErpPosterDeps {
   readonly keys: Keyspace;
   readonly targets: ReadonlyMap<string, ReadyErpTarget>;
   /** Runs a call to the ERP through the circuit breaker of its target; a refused call is `deferred`. */
-  readonly guarded: (target: string, probe: boolean, call: () => Promise<AttemptResult>) => Promise<AttemptResult>;
+  readonly guarded: (
+    target: string,
+    probe: boolean,
+    call: () => Promise<AttemptResult>,
+  ) => Promise<AttemptResult>;
   readonly signal: AbortSignal;
 }
 
@@ -33,14 +37,28 @@ export function createErpPoster(deps: ErpPosterDeps): Performer {
   return async (go, event, clock) => {
     const name = erpTargetOf(parseDeliveryId(go.delivery)?.destination ?? '') ?? '';
     const target = deps.targets.get(name);
-    if (!target) return { kind: 'failed', class: 'configuration', code: '', message: `No ERP target is called ${name} any more.` };
+    if (!target)
+      return {
+        kind: 'failed',
+        class: 'configuration',
+        code: '',
+        message: `No ERP target is called ${name} any more.`,
+      };
     const input = contentOf(event).mappingInput;
     const reference = await referenceOf(deps, go, target, input);
     if (!reference.ok) return mappingFailed(reference.message);
     const document = await target.mapping.document(input, reference.value);
     // A look-up that is owed needs no document; everything else does, and nothing has been sent yet.
     if (!document.ok && go.lookupFor === '') return mappingFailed(document.message);
-    const task = { target, go, clock, input, reference: reference.value, document: document.ok ? document.value : undefined, signal: deps.signal };
+    const task = {
+      target,
+      go,
+      clock,
+      input,
+      reference: reference.value,
+      document: document.ok ? document.value : undefined,
+      signal: deps.signal,
+    };
     return deps.guarded(name, go.probe, () => lookUpThenPost(task));
   };
 }
@@ -56,19 +74,32 @@ interface Task {
 }
 
 /** The reference is fixed at fan-out. Where the mapping failed then, the first attempt at which it works fixes it. */
-async function referenceOf(deps: ErpPosterDeps, go: Go, target: ReadyErpTarget, input: MappingInput): ReturnType<ReadyErpTarget['mapping']['reference']> {
+async function referenceOf(
+  deps: ErpPosterDeps,
+  go: Go,
+  target: ReadyErpTarget,
+  input: MappingInput,
+): ReturnType<ReadyErpTarget['mapping']['reference']> {
   if (go.reference !== '') return { ok: true, value: go.reference };
   if (target.config.reference === undefined) return { ok: true, value: input.eventId };
   const mapped = await target.mapping.reference(input);
-  return mapped.ok ? { ok: true, value: await fixReference(deps.redis, deps.keys, go.delivery, mapped.value) } : mapped;
+  return mapped.ok
+    ? { ok: true, value: await fixReference(deps.redis, deps.keys, go.delivery, mapped.value) }
+    : mapped;
 }
 
-const mappingFailed = (message: string): AttemptResult => ({ kind: 'rejected', class: 'mapping', code: '', message: `${message} ${remedyFor('mapping')}` });
+const mappingFailed = (message: string): AttemptResult => ({
+  kind: 'rejected',
+  class: 'mapping',
+  code: '',
+  message: `${message} ${remedyFor('mapping')}`,
+});
 
 async function lookUpThenPost(task: Task): Promise<AttemptResult> {
   const { target, go } = task;
   const find = target.adapter.find?.bind(target.adapter);
-  const mustLook = target.config.lookup === 'always' || go.doubt || go.lookupFor !== '' || go.trigger === 'replay';
+  const mustLook =
+    target.config.lookup === 'always' || go.doubt || go.lookupFor !== '' || go.trigger === 'replay';
   if (find && mustLook) {
     const found = await lookUp(task, find);
     if (found) return found;
@@ -127,18 +158,33 @@ async function resultOf(posted: PostResult, task: Task, find: Find | undefined):
     case 'duplicate': {
       // The ERP's word that it has one; whose it is, only a look-up tells.
       const found = find ? await lookUp(task, find) : undefined;
-      if (found?.kind === 'reference_conflict' || found?.kind === 'already_posted') return { ...found, ...told };
+      if (found?.kind === 'reference_conflict' || found?.kind === 'already_posted')
+        return { ...found, ...told };
       return { kind: 'already_posted', receipt: posted.receipt, ...told };
     }
     case 'rejected':
-      return { kind: 'rejected', class: 'erp_rejected', message: `${posted.message} ${remedyFor('erp_rejected')}`, ...told };
+      return {
+        kind: 'rejected',
+        class: 'erp_rejected',
+        message: `${posted.message} ${remedyFor('erp_rejected')}`,
+        ...told,
+      };
     case 'failed':
       // A path that cannot be made was never sent, and no repetition mends it.
       if (posted.class === 'mapping') return mappingFailed(posted.message);
-      return { kind: 'failed', class: posted.class, message: posted.message, ...(posted.retryAfterMs !== undefined && { retryAfterMs: posted.retryAfterMs }), ...told };
+      return {
+        kind: 'failed',
+        class: posted.class,
+        message: posted.message,
+        ...(posted.retryAfterMs !== undefined && { retryAfterMs: posted.retryAfterMs }),
+        ...told,
+      };
     case 'unknown':
       return { kind: 'unknown', message: `${posted.message} ${remedyFor('erp_unknown')}`, ...told };
     case 'withheld':
-      return { kind: 'deferred', message: 'nothing was sent: the lease was nearly over or the process is stopping' };
+      return {
+        kind: 'deferred',
+        message: 'nothing was sent: the lease was nearly over or the process is stopping',
+      };
   }
 }

@@ -26,11 +26,9 @@ export async function findReplayObstacle(
   return undefined;
 }
 
-/** `details.status` tells a refusal because of the present state from a request that is wrong in itself. */
-const alreadyResolved = (id: string): AppError =>
-  new AppError('request_invalid', `${id} was resolved by a person and is closed.`, {
-    details: { status: 'resolved' },
-  });
+/** A resolved delivery is closed: replaying it would settle it twice. */
+export const alreadyResolved = (id: string): AppError =>
+  new AppError('wrong_status', `${id} was resolved by a person and is closed.`);
 
 /** Id of the replay that was asked for and has not ended; undefined when there is none. */
 export async function readOpenReplay(

@@ -1,21 +1,24 @@
 import { newId } from '@breakwater/contracts/ids';
 import type { AlarmClocks } from '@breakwater/queue/alarms';
 import { AppError } from '@breakwater/runtime/errors';
+import { alreadyResolved } from './replay-check.ts';
 import type { ReplayInput, Transitions } from '@breakwater/store/transitions';
 
 /** Shown wherever replay is offered (DESIGN 5). */
-export const REPLAY_NOTICE = 'Replay repeats the message, not the money. Reconcile monetary effects by their original financial key.';
+export const REPLAY_NOTICE =
+  'Replay repeats the message, not the money. Reconcile monetary effects by their original financial key.';
 
 /**
  * Asks for one more attempt of an existing delivery. Resolves to the replay's id.
- * Throws AppError: not_found, in_flight, replay_open, destination_paused, acknowledgement_needed, request_invalid.
+ * Throws AppError: not_found, in_flight, replay_open, destination_paused, acknowledgement_needed, wrong_status, request_invalid.
  */
 export async function requestReplay(
   transitions: Transitions,
   clocks: AlarmClocks,
   request: Omit<ReplayInput, 'replayId'>,
 ): Promise<string> {
-  if (request.reason.trim() === '') throw new AppError('request_invalid', 'A replay needs a reason (--reason): it goes into the audit log.');
+  if (request.reason.trim() === '')
+    throw new AppError('request_invalid', 'A replay needs a reason (--reason): it goes into the audit log.');
   const replayId = newId();
   const answer = await transitions.requestReplay({ ...request, replayId });
   switch (answer.kind) {
@@ -23,15 +26,24 @@ export async function requestReplay(
       await clocks.set([answer.alarm]);
       return replayId;
     case 'not_found':
-      throw new AppError('not_found', `No delivery ${request.delivery} belongs to operator ${request.operator}.`);
+      throw new AppError(
+        'not_found',
+        `No delivery ${request.delivery} belongs to operator ${request.operator}.`,
+      );
     case 'in_flight':
-      throw new AppError('in_flight', `An attempt of ${request.delivery} is in flight, for at most ${Math.ceil(answer.waitMs / 1_000)} s.`);
+      throw new AppError(
+        'in_flight',
+        `An attempt of ${request.delivery} is in flight, for at most ${Math.ceil(answer.waitMs / 1_000)} s.`,
+      );
     case 'already':
-      throw new AppError('replay_open', `Replay ${answer.replayId} of ${request.delivery} has not ended yet.`);
+      throw new AppError(
+        'replay_open',
+        `Replay ${answer.replayId} of ${request.delivery} has not ended yet.`,
+      );
     case 'paused':
       throw new AppError('destination_paused', `The destination of ${request.delivery} is paused.`);
     case 'resolved':
-      throw new AppError('request_invalid', `${request.delivery} was resolved by a person and is closed.`);
+      throw alreadyResolved(request.delivery);
     case 'needs_acknowledgement':
       throw new AppError('acknowledgement_needed', `${request.delivery} was sent already.`);
   }

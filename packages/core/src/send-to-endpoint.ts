@@ -29,8 +29,18 @@ export interface EndpointSenderDeps {
 /** Makes one HTTP attempt: Standard Webhooks headers, the endpoint's time-out, a sample of the answer. */
 export function createEndpointSender(deps: EndpointSenderDeps): Performer {
   return async (go, event, clock) => {
-    const endpoint = await readEndpoint(deps.redis, deps.keys, parseDeliveryId(go.delivery)?.destination ?? '');
-    if (!endpoint) return { kind: 'failed', class: 'configuration', code: '', message: 'The endpoint does not exist any more.' };
+    const endpoint = await readEndpoint(
+      deps.redis,
+      deps.keys,
+      parseDeliveryId(go.delivery)?.destination ?? '',
+    );
+    if (!endpoint)
+      return {
+        kind: 'failed',
+        class: 'configuration',
+        code: '',
+        message: 'The endpoint does not exist any more.',
+      };
     const secrets = endpoint.secrets.map((sealed) => deps.secrets.open(sealed));
     const outcome = await deps.client.request({
       method: 'POST',
@@ -53,14 +63,22 @@ export function leaseCovers(clock: AttemptClock, needsMs: number, leaseMs: numbe
   return clock.elapsedMs() + needsMs <= leaseMs;
 }
 
-function message(go: Go, event: EventContent, endpoint: EndpointRecord, secrets: readonly string[]): { headers: Record<string, string>; body: Buffer } {
+function message(
+  go: Go,
+  event: EventContent,
+  endpoint: EndpointRecord,
+  secrets: readonly string[],
+): { headers: Record<string, string>; body: Buffer } {
   const id = headerSafe(go.reference === '' ? event.eventId : go.reference);
   const body = endpoint.body === 'raw' ? event.body : envelope(event);
   const timestampS = Math.floor(Date.now() / 1_000);
   return {
     body,
     headers: {
-      'content-type': endpoint.body === 'raw' ? headerSafe(event.contentType) || 'application/octet-stream' : 'application/json',
+      'content-type':
+        endpoint.body === 'raw'
+          ? headerSafe(event.contentType) || 'application/octet-stream'
+          : 'application/json',
       'user-agent': 'Breakwater/0.1',
       'webhook-id': id,
       'webhook-timestamp': String(timestampS),
@@ -77,13 +95,21 @@ function resultOf(outcome: HttpOutcome, secrets: readonly string[]): AttemptResu
     case 'withheld':
       return { kind: 'deferred', message: 'the lease was nearly over' };
     case 'failure':
-      return { kind: 'failed', class: outcome.class, code: outcome.code, message: `${outcome.message} ${remedyFor(outcome.class)}` };
+      return {
+        kind: 'failed',
+        class: outcome.class,
+        code: outcome.code,
+        message: `${outcome.message} ${remedyFor(outcome.class)}`,
+      };
     case 'response': {
       const told = { code: String(outcome.status), sample: sampleOf(outcome, secrets) };
       if (outcome.status >= 200 && outcome.status <= 299) return { kind: 'sent', ...told };
       if (outcome.status === 410) return { kind: 'gone', ...told };
       const failureClass = failureClassOfStatus(outcome.status);
-      const asks = outcome.status === 429 || outcome.status === 503 ? parseRetryAfterMs(headerOf(outcome.headers['retry-after']), Date.now()) : undefined;
+      const asks =
+        outcome.status === 429 || outcome.status === 503
+          ? parseRetryAfterMs(headerOf(outcome.headers['retry-after']), Date.now())
+          : undefined;
       return {
         kind: 'failed',
         class: failureClass,
@@ -95,4 +121,5 @@ function resultOf(outcome: HttpOutcome, secrets: readonly string[]): AttemptResu
   }
 }
 
-const headerOf = (value: string | string[] | undefined): string | undefined => (Array.isArray(value) ? value[0] : value);
+const headerOf = (value: string | string[] | undefined): string | undefined =>
+  Array.isArray(value) ? value[0] : value;

@@ -51,7 +51,8 @@ export async function sweep(deps: SweepDeps): Promise<void> {
   await clocks.set(await transitions.sweepGates(LIMIT));
   for (const queue of ['deliveries', 'erp'] as const) {
     const alarms = await transitions.sweepAlarms(queue, LIMIT);
-    if (alarms.length > 0) logger.info({ queue, alarms: alarms.length }, 'alarms past their time are set again');
+    if (alarms.length > 0)
+      logger.info({ queue, alarms: alarms.length }, 'alarms past their time are set again');
     await clocks.set(alarms);
   }
   await sweepShadows(deps);

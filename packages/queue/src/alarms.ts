@@ -21,7 +21,11 @@ const RETRY_PRIORITY = 10;
 
 export function createAlarmClocks(redis: Redis, keys: Keyspace, logger: Logger): AlarmClocks {
   const open = (name: string): Queue => {
-    const queue = new Queue(name, { connection: redis, prefix: keys.queues, streams: { events: { maxLen: EVENT_STREAM_LENGTH } } });
+    const queue = new Queue(name, {
+      connection: redis,
+      prefix: keys.queues,
+      streams: { events: { maxLen: EVENT_STREAM_LENGTH } },
+    });
     quiet(queue, logger);
     return queue;
   };
@@ -40,7 +44,8 @@ export function createAlarmClocks(redis: Redis, keys: Keyspace, logger: Logger):
   };
 }
 
-const kindOf = (alarmId: string): 'endpoint' | 'erp' => destinationKind(parseDeliveryId(deliveryOfAlarm(alarmId))?.destination ?? '');
+const kindOf = (alarmId: string): 'endpoint' | 'erp' =>
+  destinationKind(parseDeliveryId(deliveryOfAlarm(alarmId))?.destination ?? '');
 
 function toJob({ alarmId, waitMs }: Alarm) {
   const data: AlarmJob = { v: 1, delivery: deliveryOfAlarm(alarmId) };

@@ -10,7 +10,11 @@ export interface EventProducer {
    * Claims the dedupe id and queues the event in one atomic Redis step. Resolves to the id of the job that owns the
    * claim: `jobId` itself when this call made it (also when the command was sent twice), another's for a duplicate.
    */
-  readonly add: (job: EventJob, jobId: string, dedupe: { readonly id: string; readonly ttlMs: number }) => Promise<string>;
+  readonly add: (
+    job: EventJob,
+    jobId: string,
+    dedupe: { readonly id: string; readonly ttlMs: number },
+  ) => Promise<string>;
   readonly close: () => Promise<void>;
 }
 
@@ -20,7 +24,11 @@ const ATTEMPTS = 20; // fan-out fails only for trouble with Redis or a bug; what
 export function createEventProducer(redis: Redis, keys: Keyspace, logger: Logger): EventProducer {
   let current: Promise<Queue> | undefined;
   const open = async (): Promise<Queue> => {
-    const queue = new Queue(QUEUES.events, { connection: redis, prefix: keys.queues, streams: { events: { maxLen: EVENT_STREAM_LENGTH } } });
+    const queue = new Queue(QUEUES.events, {
+      connection: redis,
+      prefix: keys.queues,
+      streams: { events: { maxLen: EVENT_STREAM_LENGTH } },
+    });
     quiet(queue, logger);
     try {
       await queue.waitUntilReady();

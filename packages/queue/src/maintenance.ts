@@ -26,7 +26,11 @@ const STATES = ['wait', 'prioritized', 'delayed', 'active', 'failed'] as const;
 
 export function createQueueMaintenance(redis: Redis, keys: Keyspace, logger: Logger): QueueMaintenance {
   const open = (name: string): Queue => {
-    const queue = new Queue(name, { connection: redis, prefix: keys.queues, streams: { events: { maxLen: EVENT_STREAM_LENGTH } } });
+    const queue = new Queue(name, {
+      connection: redis,
+      prefix: keys.queues,
+      streams: { events: { maxLen: EVENT_STREAM_LENGTH } },
+    });
     quiet(queue, logger);
     return queue;
   };
@@ -36,14 +40,17 @@ export function createQueueMaintenance(redis: Redis, keys: Keyspace, logger: Log
   const events = named(QUEUES.events);
   return {
     async shadow(delivery, wanted) {
-      if (wanted) await deadLetters.add('dead-letter', wanted, { jobId: delivery });
-      else await deadLetters.remove(delivery);
+      if (!wanted) return void (await deadLetters.remove(delivery));
+      const job = await deadLetters.add('dead-letter', wanted, { jobId: delivery });
+      await job.updateData(wanted); // it may have been there already, with the reason of an earlier death
     },
     async retryFailedEvents(limit) {
       const failed = await events.getFailed(0, limit - 1);
       for (const job of failed) {
         // A race with another sweeper is normal: whoever comes second finds the job in another state.
-        await job.retry('failed', { resetAttemptsMade: true, resetAttemptsStarted: true }).catch(() => undefined);
+        await job
+          .retry('failed', { resetAttemptsMade: true, resetAttemptsStarted: true })
+          .catch(() => undefined);
       }
       return failed.length;
     },

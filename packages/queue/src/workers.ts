@@ -1,4 +1,10 @@
-import { type AlarmJob, decodeAlarmJob, decodeEventJob, type EventJob, QUEUES } from '@breakwater/contracts/jobs';
+import {
+  type AlarmJob,
+  decodeAlarmJob,
+  decodeEventJob,
+  type EventJob,
+  QUEUES,
+} from '@breakwater/contracts/jobs';
 import type { Logger } from '@breakwater/runtime/logger';
 import { messageOf } from '@breakwater/runtime/errors';
 import type { Keyspace } from '@breakwater/store/keys';
@@ -52,10 +58,19 @@ export function startAlarmWorker(
   });
 }
 
-function startWorker(options: Common, name: string, process: (job: Job<unknown>, token?: string) => Promise<void>): WorkerHandle {
+function startWorker(
+  options: Common,
+  name: string,
+  process: (job: Job<unknown>, token?: string) => Promise<void>,
+): WorkerHandle {
   const { redis, keys, concurrency, logger } = options;
   let inHand = 0;
-  const workerOptions: WorkerOptions = { connection: redis, prefix: keys.queues, concurrency, ...COMMON_OPTIONS };
+  const workerOptions: WorkerOptions = {
+    connection: redis,
+    prefix: keys.queues,
+    concurrency,
+    ...COMMON_OPTIONS,
+  };
   const worker = new Worker<unknown>(
     name,
     async (job, token) => {
@@ -69,7 +84,9 @@ function startWorker(options: Common, name: string, process: (job: Job<unknown>,
     workerOptions,
   );
   quiet(worker, logger);
-  worker.on('failed', (job, error) => logger.warn({ queue: name, job: job?.id, reason: messageOf(error) }, 'job failed'));
+  worker.on('failed', (job, error) =>
+    logger.warn({ queue: name, job: job?.id, reason: messageOf(error) }, 'job failed'),
+  );
   return {
     close: () => worker.close(),
     running: () => inHand > 0,
@@ -81,7 +98,8 @@ function decode<T>(job: Job<unknown>, read: (data: unknown) => T): T {
     return read(job.data);
   } catch (error) {
     // It will not parse next time either.
-    throw new UnrecoverableError(`the payload of job ${job.id ?? '?'} does not match any version known here: ${messageOf(error)}`);
+    throw new UnrecoverableError(
+      `the payload of job ${job.id ?? '?'} does not match any version known here: ${messageOf(error)}`,
+    );
   }
 }
-

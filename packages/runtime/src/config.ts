@@ -18,12 +18,18 @@ export function loadConfig(environment: Environment, env: NodeJS.ProcessEnv): Br
   try {
     text = readFileSync(path, 'utf8');
   } catch (error) {
-    throw new AppError('config_invalid', `Cannot read the configuration ${path}: ${messageOf(error)}. Set BREAKWATER_CONFIG.`, { cause: error });
+    throw new AppError(
+      'config_invalid',
+      `Cannot read the configuration ${path}: ${messageOf(error)}. Set BREAKWATER_CONFIG.`,
+      { cause: error },
+    );
   }
   const config = parseConfig(text, env, path);
   if (environment.RETRY_SCHEDULE === undefined) return config;
   const retrySchedule = [...environment.RETRY_SCHEDULE];
-  const erpTargets = Object.fromEntries(Object.entries(config.erpTargets).map(([name, target]) => [name, { ...target, retrySchedule }]));
+  const erpTargets = Object.fromEntries(
+    Object.entries(config.erpTargets).map(([name, target]) => [name, { ...target, retrySchedule }]),
+  );
   return { ...config, erpTargets, deliveries: { ...config.deliveries, retrySchedule } };
 }
 
@@ -43,8 +49,12 @@ export function parseConfig(text: string, env: NodeJS.ProcessEnv, path = 'config
       });
     },
   });
-  const result = mistakes.length === 0 || document.errors.length === 0 ? BreakwaterConfig.safeParse(document.toJS() ?? {}) : undefined;
+  const result =
+    mistakes.length === 0 || document.errors.length === 0
+      ? BreakwaterConfig.safeParse(document.toJS() ?? {})
+      : undefined;
   if (result?.success === false) mistakes.push(z.prettifyError(result.error));
-  if (mistakes.length > 0 || !result?.success) throw new AppError('config_invalid', `${path} is not valid:\n${mistakes.join('\n')}`);
+  if (mistakes.length > 0 || !result?.success)
+    throw new AppError('config_invalid', `${path} is not valid:\n${mistakes.join('\n')}`);
   return result.data;
 }

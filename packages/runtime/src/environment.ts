@@ -7,9 +7,14 @@ const port = z.coerce.number().int().min(0).max(65_535);
 /** Settings that every process reads from its environment (DESIGN 8). */
 export const Environment = z.object({
   BREAKWATER_CONFIG: z.string().min(1).default('breakwater.config.yaml'),
-  REDIS_URL: z.url({ protocol: /^rediss?$/, message: 'expected redis://host:port' }).default('redis://127.0.0.1:6390'),
+  REDIS_URL: z
+    .url({ protocol: /^rediss?$/, message: 'expected redis://host:port' })
+    .default('redis://127.0.0.1:6390'),
   /** First part of every Redis key; two deployments may share a Redis under different ones. */
-  KEY_PREFIX: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/).default('bw'),
+  KEY_PREFIX: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{1,64}$/)
+    .default('bw'),
   HOST: z.string().min(1).default('127.0.0.1'),
   PORT: port.optional(),
   OPS_PORT: port.optional(),
@@ -21,7 +26,10 @@ export const Environment = z.object({
     .transform((text, context) => {
       const schedule = parseScheduleMs(text);
       if (schedule) return schedule;
-      context.addIssue({ code: 'custom', message: 'expected durations such as 0s,1m,5m; every entry is one attempt' });
+      context.addIssue({
+        code: 'custom',
+        message: 'expected durations such as 0s,1m,5m; every entry is one attempt',
+      });
       return z.NEVER;
     })
     .optional(),
@@ -31,7 +39,9 @@ export type Environment = z.infer<typeof Environment>;
 
 /** Reads the environment; an empty variable counts as unset. Throws AppError config_invalid listing every mistake. */
 export function readEnvironment(env: NodeJS.ProcessEnv): Environment {
-  const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ''));
+  const set = Object.fromEntries(
+    Object.entries(env).filter(([, value]) => value !== undefined && value !== ''),
+  );
   const result = Environment.safeParse(set);
   if (result.success) return result.data;
   throw new AppError('config_invalid', `The environment is not valid:\n${z.prettifyError(result.error)}`);

@@ -6,10 +6,16 @@ export const ERROR_CODES = {
   config_invalid: { status: 500, remedy: 'Correct the configuration; every mistake is listed.' },
   internal: { status: 500, remedy: 'A fault of Breakwater: see its log.' },
   redis_unavailable: { status: 503, remedy: 'Start Redis or correct REDIS_URL.' },
-  redis_not_durable: { status: 503, remedy: 'Use infra/redis/redis.conf, or set DURABILITY=relaxed and accept the risk.' },
+  redis_not_durable: {
+    status: 503,
+    remedy: 'Use infra/redis/redis.conf, or set DURABILITY=relaxed and accept the risk.',
+  },
   unavailable: { status: 503, remedy: 'Send the request again after Retry-After seconds.' },
   signature_missing: { status: 401, remedy: 'Send the signature header that the source is configured with.' },
-  signature_invalid: { status: 401, remedy: 'Sign the exact bytes of the body with the secret of this source.' },
+  signature_invalid: {
+    status: 401,
+    remedy: 'Sign the exact bytes of the body with the secret of this source.',
+  },
   timestamp_out_of_tolerance: { status: 401, remedy: 'Check the clocks; sign again for every retry.' },
   event_id_missing: { status: 400, remedy: 'Send the event id where the source is configured to find it.' },
   body_unparsable: { status: 400, remedy: 'Send valid JSON.' },
@@ -21,6 +27,7 @@ export const ERROR_CODES = {
   request_invalid: { status: 400, remedy: 'Correct what the message names.' },
   in_flight: { status: 409, remedy: 'Wait until the attempt has ended, then ask again.' },
   replay_open: { status: 409, remedy: 'A replay of this delivery is already on its way.' },
+  wrong_status: { status: 409, remedy: 'Look at the delivery: it is in another state.' },
   destination_paused: { status: 409, remedy: 'Resume the destination first.' },
   acknowledgement_needed: {
     status: 409,

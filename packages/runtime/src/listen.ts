@@ -11,7 +11,7 @@ export async function listen(server: Server, port: number, host: string): Promis
   try {
     await ready.promise;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') {
+    if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE') {
       throw new AppError('port_taken', `Port ${port} on ${host} is already in use.`, { cause: error });
     }
     throw error;

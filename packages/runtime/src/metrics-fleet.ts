@@ -22,14 +22,50 @@ export interface FleetSnapshot {
 type Kind = 'counter' | 'gauge';
 const METRICS: readonly (readonly [keyof FleetSnapshot, Kind, string, readonly string[], string])[] = [
   ['accepted', 'counter', 'ledger_events_accepted_total', ['source'], 'Events accepted, counted once each.'],
-  ['unrouted', 'counter', 'ledger_events_unrouted_total', ['source'], 'Accepted events that no route or endpoint wanted.'],
-  ['expected', 'counter', 'ledger_erp_expected_total', ['target'], 'ERP postings owed: one per event and target.'],
-  ['postings', 'counter', 'ledger_erp_postings_total', ['target'], 'Creating answers of the ERP; a double shows here.'],
-  ['resolved', 'counter', 'ledger_erp_resolved_total', ['target'], 'Owed postings that a person settled otherwise.'],
+  [
+    'unrouted',
+    'counter',
+    'ledger_events_unrouted_total',
+    ['source'],
+    'Accepted events that no route or endpoint wanted.',
+  ],
+  [
+    'expected',
+    'counter',
+    'ledger_erp_expected_total',
+    ['target'],
+    'ERP postings owed: one per event and target.',
+  ],
+  [
+    'postings',
+    'counter',
+    'ledger_erp_postings_total',
+    ['target'],
+    'Creating answers of the ERP; a double shows here.',
+  ],
+  [
+    'resolved',
+    'counter',
+    'ledger_erp_resolved_total',
+    ['target'],
+    'Owed postings that a person settled otherwise.',
+  ],
   ['deliveries', 'gauge', 'ledger_deliveries', ['destination', 'status'], 'Deliveries by status.'],
   ['deadLetters', 'gauge', 'dead_letters', ['destination'], 'Deliveries that are dead letters now.'],
-  ['documents', 'gauge', 'erp_documents', ['target'], "The ERP's own number of documents with our references."],
-  ['ratio', 'gauge', 'side_effect_ratio', ['target'], 'Documents (else postings) per posting owed; 1 is right.'],
+  [
+    'documents',
+    'gauge',
+    'erp_documents',
+    ['target'],
+    "The ERP's own number of documents with our references.",
+  ],
+  [
+    'ratio',
+    'gauge',
+    'side_effect_ratio',
+    ['target'],
+    'Documents (else postings) per posting owed; 1 is right.',
+  ],
   ['breaker', 'gauge', 'breaker_state', ['target'], '0 closed, 1 half-open, 2 open.'],
   ['queueJobs', 'gauge', 'queue_jobs', ['queue', 'state'], 'BullMQ jobs by state.'],
   ['pastDue', 'gauge', 'past_due_seconds', ['queue'], 'How long the oldest alarm is past its time.'],
@@ -40,7 +76,10 @@ const METRICS: readonly (readonly [keyof FleetSnapshot, Kind, string, readonly s
  * better than an old one, and `breakwater_fleet_snapshot_age_seconds` says how old what is shown is. A scrape never
  * waits for Redis.
  */
-export function exportFleet(registry: Registry, latest: () => { readonly snapshot: FleetSnapshot; readonly takenAt: number } | undefined): void {
+export function exportFleet(
+  registry: Registry,
+  latest: () => { readonly snapshot: FleetSnapshot; readonly takenAt: number } | undefined,
+): void {
   for (const [field, kind, name, labelNames, help] of METRICS) {
     const options = { name: `breakwater_${name}`, help, labelNames: [...labelNames], registers: [registry] };
     if (kind === 'counter') {
@@ -48,7 +87,8 @@ export function exportFleet(registry: Registry, latest: () => { readonly snapsho
         ...options,
         collect() {
           this.reset();
-          for (const [labels, value] of latest()?.snapshot[field] ?? []) this.inc(labelled(labelNames, labels), value);
+          for (const [labels, value] of latest()?.snapshot[field] ?? [])
+            this.inc(labelled(labelNames, labels), value);
         },
       });
       void counter;
@@ -58,7 +98,8 @@ export function exportFleet(registry: Registry, latest: () => { readonly snapsho
       ...options,
       collect() {
         this.reset();
-        for (const [labels, value] of latest()?.snapshot[field] ?? []) this.set(labelled(labelNames, labels), value);
+        for (const [labels, value] of latest()?.snapshot[field] ?? [])
+          this.set(labelled(labelNames, labels), value);
       },
     });
     void gauge;
@@ -76,4 +117,5 @@ export function exportFleet(registry: Registry, latest: () => { readonly snapsho
   void age;
 }
 
-const labelled = (names: readonly string[], values: readonly string[]): Record<string, string> => Object.fromEntries(names.map((name, index) => [name, values[index] ?? '']));
+const labelled = (names: readonly string[], values: readonly string[]): Record<string, string> =>
+  Object.fromEntries(names.map((name, index) => [name, values[index] ?? '']));

@@ -32,7 +32,10 @@ export async function startOpsServer(options: OpsOptions): Promise<OpsServer> {
       const text = await options.registry.metrics();
       response.type(options.registry.contentType).send(text);
     } catch (error) {
-      response.status(500).type('text/plain').send(`metrics could not be collected: ${messageOf(error)}\n`);
+      response
+        .status(500)
+        .type('text/plain')
+        .send(`metrics could not be collected: ${messageOf(error)}\n`);
     }
   });
   const server = createServer(app);

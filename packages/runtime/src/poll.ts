@@ -12,7 +12,11 @@ export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
  * reported and the loop goes on: a loop that dies on one error is how retries get lost.
  * Returns `stop`, which waits for the step in progress.
  */
-export function startLoop(intervalMs: number, step: (signal: AbortSignal) => Promise<void>, onError: (error: unknown) => void): () => Promise<void> {
+export function startLoop(
+  intervalMs: number,
+  step: (signal: AbortSignal) => Promise<void>,
+  onError: (error: unknown) => void,
+): () => Promise<void> {
   const stopping = new AbortController();
   const running = (async () => {
     while (!stopping.signal.aborted) {

@@ -40,7 +40,11 @@ export async function serviceMain(
     createLogger({ service: name, level: 'info' }).fatal(messageOf(error));
     return 1;
   }
-  const logger = createLogger({ service: name, level: environment.LOG_LEVEL, pretty: environment.LOG_PRETTY });
+  const logger = createLogger({
+    service: name,
+    level: environment.LOG_LEVEL,
+    pretty: environment.LOG_PRETTY,
+  });
   const shutdownTimeoutMs = environment.SHUTDOWN_TIMEOUT_MS ?? defaults.shutdownTimeoutMs;
   return runService({ name, logger, shutdownTimeoutMs }, async (context) => {
     const config: ServiceConfig = {

@@ -22,7 +22,10 @@ const EXIT_HANGING = 70;
  * Runs one service process: starts it, waits for SIGTERM or SIGINT, then closes everything in reverse. Resolves to the
  * exit code. A second signal of the same kind finds no handler, so it kills a shutdown that hangs.
  */
-export async function runService(options: RunOptions, start: (context: ServiceContext) => Promise<void>): Promise<number> {
+export async function runService(
+  options: RunOptions,
+  start: (context: ServiceContext) => Promise<void>,
+): Promise<number> {
   const { logger, name, shutdownTimeoutMs } = options;
   const stopping = new AbortController();
   const stopped = Promise.withResolvers<string>();

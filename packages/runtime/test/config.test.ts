@@ -34,7 +34,7 @@ function refusal(text: string, env: NodeJS.ProcessEnv = {}): string {
 }
 
 test('a secret comes from the environment, exactly as it is there', () => {
-  for (const secret of ['s3cret', 'a: b # c', '${OTHER}', "quo'te\"", '$&$1', 'two\nlines', '{}']) {
+  for (const secret of ['s3cret', 'a: b # c', '${OTHER}', 'quo\'te"', '$&$1', 'two\nlines', '{}']) {
     const config = parseConfig(SOURCE, { SHOP_SECRET: secret, OTHER: 'must not appear' });
     expect(config.sources['shop']?.secrets[0]?.value).toBe(secret);
   }
@@ -44,12 +44,24 @@ test('a default stands in for a variable that is unset or empty', () => {
   const text = 'publishToken: ${TOKEN:-fallback}\nadminToken: "a-${A:-}-${B:-x}"';
   expect(parseConfig(text, {}).publishToken).toBe('fallback');
   expect(parseConfig(text, { TOKEN: '' }).publishToken).toBe('fallback');
-  expect(parseConfig(text, { TOKEN: 'set', B: 'y' })).toMatchObject({ publishToken: 'set', adminToken: 'a--y' });
+  expect(parseConfig(text, { TOKEN: 'set', B: 'y' })).toMatchObject({
+    publishToken: 'set',
+    adminToken: 'a--y',
+  });
 });
 
 test('every variable that is missing is named, not only the first, beside what else is wrong', () => {
-  const message = refusal(`${SOURCE}\nadminToken: \${ADMIN}\npublishToken: "\${PUBLISH}"\ndeliveries: { timeout: 99s }`);
-  for (const part of ['breakwater.config.yaml', 'SHOP_SECRET is not set', 'ADMIN is not set', 'PUBLISH is not set', 'deliveries.timeout']) expect(message).toContain(part);
+  const message = refusal(
+    `${SOURCE}\nadminToken: \${ADMIN}\npublishToken: "\${PUBLISH}"\ndeliveries: { timeout: 99s }`,
+  );
+  for (const part of [
+    'breakwater.config.yaml',
+    'SHOP_SECRET is not set',
+    'ADMIN is not set',
+    'PUBLISH is not set',
+    'deliveries.timeout',
+  ])
+    expect(message).toContain(part);
 });
 
 test('text that is no YAML is refused with its place', () => {
@@ -65,7 +77,12 @@ test('an empty file is an empty configuration', () => {
 });
 
 test('a refusal never shows the value of a secret', () => {
-  expect(refusal(`${SOURCE}\nencryptionKeys: \${KEYS}\nadminToken: [1]`, { SHOP_SECRET: 'hush-hush', KEYS: 'c2VjcmV0LWtleQ==' })).not.toMatch(/hush-hush|c2VjcmV0/);
+  expect(
+    refusal(`${SOURCE}\nencryptionKeys: \${KEYS}\nadminToken: [1]`, {
+      SHOP_SECRET: 'hush-hush',
+      KEYS: 'c2VjcmV0LWtleQ==',
+    }),
+  ).not.toMatch(/hush-hush|c2VjcmV0/);
 });
 
 test('RETRY_SCHEDULE replaces the schedule of endpoints and of ERP targets, also one of their own', () => {
@@ -86,5 +103,7 @@ test('RETRY_SCHEDULE replaces the schedule of endpoints and of ERP targets, also
 });
 
 test('a file that is not there is refused with its name and the variable to set', () => {
-  expect(() => loadConfig(readEnvironment({ BREAKWATER_CONFIG: 'nowhere.yaml' }), {})).toThrow(/nowhere\.yaml.*Set BREAKWATER_CONFIG/);
+  expect(() => loadConfig(readEnvironment({ BREAKWATER_CONFIG: 'nowhere.yaml' }), {})).toThrow(
+    /nowhere\.yaml.*Set BREAKWATER_CONFIG/,
+  );
 });

@@ -8,11 +8,14 @@ const CHILD = join(import.meta.dirname, 'fixtures/service-child.ts');
 const children: ChildProcess[] = [];
 
 afterEach(() => {
-  for (const child of children.splice(0)) if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL');
+  for (const child of children.splice(0))
+    if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL');
 });
 
 function run(...args: string[]) {
-  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', CHILD, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', CHILD, ...args], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   children.push(child);
   const exited = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
   let text = '';
@@ -25,13 +28,23 @@ function run(...args: string[]) {
   };
 }
 
-test.each(['SIGTERM', 'SIGINT'] as const)('%s closes what was opened in reverse order, after the abort signal, and exits 0', async (signal) => {
-  const service = run('well');
-  await service.started();
-  service.child.kill(signal);
-  expect(await service.exited).toEqual([0, null]);
-  expect(service.lines()).toEqual(['started', 'signal aborted', 'closed third', 'closed second', 'closed first', 'code 0']);
-});
+test.each(['SIGTERM', 'SIGINT'] as const)(
+  '%s closes what was opened in reverse order, after the abort signal, and exits 0',
+  async (signal) => {
+    const service = run('well');
+    await service.started();
+    service.child.kill(signal);
+    expect(await service.exited).toEqual([0, null]);
+    expect(service.lines()).toEqual([
+      'started',
+      'signal aborted',
+      'closed third',
+      'closed second',
+      'closed first',
+      'code 0',
+    ]);
+  },
+);
 
 test('a start that fails closes what it had opened and exits 1', async () => {
   const service = run('start-fails');

@@ -1,9 +1,11 @@
+import { createSecretKey, type KeyObject } from 'node:crypto';
 import type { SignatureCheck, Source } from '@breakwater/contracts/source-config';
 import { AppError } from '@breakwater/runtime/errors';
 
+/** As a KeyObject: given bytes, createHmac spends ten times the time of the hash on looking at them. */
 export interface SigningKey {
   readonly secretId: string;
-  readonly bytes: Buffer;
+  readonly key: KeyObject;
 }
 
 /**
@@ -19,7 +21,7 @@ export function decodeKeys(source: Pick<Source, 'secrets' | 'auth'>): SigningKey
       mistakes.push(`secret ${secret.id}: expected ${source.auth.key} text, as auth.key says`);
     else if (bytes.length === 0)
       mistakes.push(`secret ${secret.id}: the key is empty, so anybody could sign with it`);
-    else keys.push({ secretId: secret.id, bytes });
+    else keys.push({ secretId: secret.id, key: createSecretKey(bytes) });
   }
   if (mistakes.length > 0) throw new AppError('config_invalid', mistakes.join('; '));
   return keys;

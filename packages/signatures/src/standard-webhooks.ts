@@ -1,4 +1,4 @@
-import { createHmac, randomBytes } from 'node:crypto';
+import { createHmac, createSecretKey, type KeyObject, randomBytes } from 'node:crypto';
 import { AppError, invariant } from '@breakwater/runtime/errors';
 import { decodeBase64 } from './keys.ts';
 
@@ -57,9 +57,9 @@ export function isWebhookSecret(secret: string): boolean {
   return decodeSecret(secret) !== undefined;
 }
 
-function secretKey(secret: string): Buffer {
+function secretKey(secret: string): KeyObject {
   const key = decodeSecret(secret);
-  if (key !== undefined) return key;
+  if (key !== undefined) return createSecretKey(key);
   const { min, max } = KEY_BYTES;
   throw new AppError(
     'config_invalid',

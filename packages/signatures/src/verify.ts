@@ -113,7 +113,7 @@ function matchingSecret(
 ): string | undefined {
   let matched: string | undefined;
   for (const key of keys) {
-    const hmac = createHmac(ALGORITHMS[check.algorithm].hash, key.bytes);
+    const hmac = createHmac(ALGORITHMS[check.algorithm].hash, key.key);
     for (const part of parts) hmac.update(part);
     if (timingSafeEqual(hmac.digest(), signature)) matched ??= key.secretId;
   }

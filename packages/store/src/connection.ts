@@ -15,7 +15,13 @@ type ConnectionOptions = Omit<RedisOptions, 'replyMapping'>;
 
 const OPTIONS: Record<ConnectionKind, ConnectionOptions> = {
   // 1.5 s: ingest must answer 503 within 2 s when Redis is silent.
-  producer: { maxRetriesPerRequest: 1, enableOfflineQueue: false, commandTimeout: 1_500, socketTimeout: 5_000, connectTimeout: 1_500 },
+  producer: {
+    maxRetriesPerRequest: 1,
+    enableOfflineQueue: false,
+    commandTimeout: 1_500,
+    socketTimeout: 5_000,
+    connectTimeout: 1_500,
+  },
   // Only socketTimeout frees a worker from a dead connection; it must outlast BullMQ's blocking reads (up to 10 s).
   worker: { maxRetriesPerRequest: null, socketTimeout: 30_000 },
   scripts: { maxRetriesPerRequest: null, socketTimeout: 15_000 },
@@ -25,7 +31,12 @@ const OPTIONS: Record<ConnectionKind, ConnectionOptions> = {
  * Opens a connection that reconnects by itself (at most 1 s apart, so that a restart of Redis costs about a second).
  * Never throws and never emits an unhandled error: trouble is logged once per outage.
  */
-export function connectRedis(url: string, kind: ConnectionKind, logger: Logger, more: ConnectionOptions = {}): Redis {
+export function connectRedis(
+  url: string,
+  kind: ConnectionKind,
+  logger: Logger,
+  more: ConnectionOptions = {},
+): Redis {
   const options: ConnectionOptions = {
     ...OPTIONS[kind],
     keepAlive: 10_000,

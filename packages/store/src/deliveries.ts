@@ -1,17 +1,32 @@
-import { type Attempt, DELIVERY_STATUSES, type DeadLetterReason, type Delivery, type DeliveryStatus } from '@breakwater/contracts/delivery';
+import {
+  type Attempt,
+  DELIVERY_STATUSES,
+  type DeadLetterReason,
+  type Delivery,
+  type DeliveryStatus,
+} from '@breakwater/contracts/delivery';
 import { destinationKind, destinationLabel, parseDeliveryId } from '@breakwater/contracts/ids';
 import type { ResponseSample } from '@breakwater/contracts/attempt-result';
 import type { Redis } from 'ioredis';
 import type { Keyspace } from './keys.ts';
 
 /** Reads one delivery of an operator. Undefined when it does not exist, or is another operator's: the two look the same. */
-export async function readDelivery(redis: Redis, keys: Keyspace, operator: string, id: string): Promise<Delivery | undefined> {
+export async function readDelivery(
+  redis: Redis,
+  keys: Keyspace,
+  operator: string,
+  id: string,
+): Promise<Delivery | undefined> {
   const [delivery] = await readDeliveries(redis, keys, [id]);
   return delivery?.operator === operator ? delivery : undefined;
 }
 
 /** Reads many deliveries with what their events say; records that do not exist are left out. */
-export async function readDeliveries(redis: Redis, keys: Keyspace, ids: readonly string[]): Promise<Delivery[]> {
+export async function readDeliveries(
+  redis: Redis,
+  keys: Keyspace,
+  ids: readonly string[],
+): Promise<Delivery[]> {
   const pipeline = redis.pipeline();
   for (const id of ids) {
     pipeline.hgetall(keys.delivery(id));
@@ -30,7 +45,11 @@ export async function readDeliveries(redis: Redis, keys: Keyspace, ids: readonly
   return deliveries;
 }
 
-function toDelivery(id: string, record: Record<string, string>, event: readonly (string | null)[]): Delivery | undefined {
+function toDelivery(
+  id: string,
+  record: Record<string, string>,
+  event: readonly (string | null)[],
+): Delivery | undefined {
   const parts = parseDeliveryId(id);
   const status = DELIVERY_STATUSES.find((each) => each === record['status']);
   if (!parts || !status) return undefined;
@@ -40,12 +59,17 @@ function toDelivery(id: string, record: Record<string, string>, event: readonly 
     id,
     operator: record['operator'] ?? '',
     event: { key: parts.event, source: event[0] ?? '', id: eventId, type: event[2] ?? '' },
-    destination: { kind: destinationKind(parts.destination), id: parts.destination, name: nameOf(parts.destination) },
+    destination: {
+      kind: destinationKind(parts.destination),
+      id: parts.destination,
+      name: nameOf(parts.destination),
+    },
     reference: record['reference'] ?? eventId,
     status,
     statusAt: Number(record['statusAt']),
     createdAt: Number(record['createdAt']),
-    nextAttemptAt: dueAt > 0 && (status === 'pending' || status === 'failed' || status === 'held') ? dueAt : null,
+    nextAttemptAt:
+      dueAt > 0 && (status === 'pending' || status === 'failed' || status === 'held') ? dueAt : null,
     scheduleMade: Number(record['scheduleMade'] ?? 0),
     replaysMade: Number(record['replaysMade'] ?? 0),
     reason: status === 'dead_letter' && record['reason'] ? (record['reason'] as DeadLetterReason) : null,
@@ -55,7 +79,8 @@ function toDelivery(id: string, record: Record<string, string>, event: readonly 
   };
 }
 
-const nameOf = (destination: string): string => (destinationKind(destination) === 'erp' ? destinationLabel(destination) : destination);
+const nameOf = (destination: string): string =>
+  destinationKind(destination) === 'erp' ? destinationLabel(destination) : destination;
 
 /** Rows a<n> are `s|begunAt|lateMs|durationMs|class|code` (`r|` for a replay), l<n> `at|class|code`; see prelude.lua. */
 function readAttempts(record: Record<string, string>): Attempt[] {
@@ -68,7 +93,12 @@ function readAttempts(record: Record<string, string>): Attempt[] {
     attempts.push({
       number,
       trigger: trigger === 'r' ? 'replay' : 'schedule',
-      outcome: failureClass === 'sent' || failureClass === 'posted' || failureClass === 'already_posted' ? 'sent' : failureClass === 'interrupted' ? 'interrupted' : 'failed',
+      outcome:
+        failureClass === 'sent' || failureClass === 'posted' || failureClass === 'already_posted'
+          ? 'sent'
+          : failureClass === 'interrupted'
+            ? 'interrupted'
+            : 'failed',
       class: failureClass,
       code,
       startedAt: Number(startedAt),
@@ -91,17 +121,29 @@ export interface DeliveryFilter {
  * Ids of deliveries, newest first (by the time of the last status change). `offset` and `limit` page through the merged
  * lists of the wanted statuses; each page reads at most (offset + limit) entries per status.
  */
-export async function listDeliveryIds(redis: Redis, keys: Keyspace, filter: DeliveryFilter, offset: number, limit: number): Promise<string[]> {
+export async function listDeliveryIds(
+  redis: Redis,
+  keys: Keyspace,
+  filter: DeliveryFilter,
+  offset: number,
+  limit: number,
+): Promise<string[]> {
   const found: { id: string; at: number }[] = [];
   const want = offset + limit;
   for (const status of filter.statuses) {
     let from = 0;
     let taken = 0;
     while (taken < want) {
-      const reply = await redis.zrevrange(keys.byStatus(filter.operator, status), from, from + PAGE - 1, 'WITHSCORES');
+      const reply = await redis.zrevrange(
+        keys.byStatus(filter.operator, status),
+        from,
+        from + PAGE - 1,
+        'WITHSCORES',
+      );
       for (let index = 0; index < reply.length; index += 2) {
         const id = reply[index] ?? '';
-        if (filter.destination !== undefined && parseDeliveryId(id)?.destination !== filter.destination) continue;
+        if (filter.destination !== undefined && parseDeliveryId(id)?.destination !== filter.destination)
+          continue;
         found.push({ id, at: Number(reply[index + 1]) });
         taken += 1;
       }
@@ -120,16 +162,36 @@ const PAGE = 500;
 /** The last response sample of a delivery; it outlives a week at most, since it may hold a receiver's data. */
 const SAMPLE_TTL_S = 7 * 86_400;
 
-export async function writeSample(redis: Redis, keys: Keyspace, id: string, attempt: number, sample: ResponseSample): Promise<void> {
+export async function writeSample(
+  redis: Redis,
+  keys: Keyspace,
+  id: string,
+  attempt: number,
+  sample: ResponseSample,
+): Promise<void> {
   const key = keys.sample(id);
   await redis
     .multi()
-    .hset(key, 'attempt', attempt, 'contentType', sample.contentType, 'text', sample.text, 'truncated', sample.truncated ? '1' : '0')
+    .hset(
+      key,
+      'attempt',
+      attempt,
+      'contentType',
+      sample.contentType,
+      'text',
+      sample.text,
+      'truncated',
+      sample.truncated ? '1' : '0',
+    )
     .expire(key, SAMPLE_TTL_S)
     .exec();
 }
 
-export async function readSample(redis: Redis, keys: Keyspace, id: string): Promise<(ResponseSample & { attempt: number }) | undefined> {
+export async function readSample(
+  redis: Redis,
+  keys: Keyspace,
+  id: string,
+): Promise<(ResponseSample & { attempt: number }) | undefined> {
   const fields = await redis.hgetall(keys.sample(id));
   if (fields['attempt'] === undefined) return undefined;
   return {
@@ -141,7 +203,12 @@ export async function readSample(redis: Redis, keys: Keyspace, id: string): Prom
 }
 
 /** Fixes the reference of a delivery whose mapping failed at fan-out, once. Resolves to the one that holds. */
-export async function fixReference(redis: Redis, keys: Keyspace, id: string, reference: string): Promise<string> {
+export async function fixReference(
+  redis: Redis,
+  keys: Keyspace,
+  id: string,
+  reference: string,
+): Promise<string> {
   await redis.hsetnx(keys.delivery(id), 'reference', reference);
   return (await redis.hget(keys.delivery(id), 'reference')) ?? reference;
 }

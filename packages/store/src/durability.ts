@@ -11,6 +11,7 @@ const REQUIRED: Readonly<Record<string, string>> = {
 };
 
 const RECHECK_MS = 10_000; // a CONFIG SET by hand must not go unnoticed for long
+const RETRY_MS = 1_000; // nor that what was wrong is right again: meanwhile every event is refused
 
 export interface DurabilityGuard {
   /** Changes with every reconnect: an answer that began under another number may come from another Redis. */
@@ -25,21 +26,36 @@ export interface DurabilityGuard {
 }
 
 /**
- * Watches the durability of a Redis: checked at start, after every reconnect, and every 10 s. A refused CONFIG counts as
- * weaker. With `relaxed`, weaknesses are logged and exported but tolerated.
+ * Watches the durability of a Redis: checked at start, after every reconnect, and every `recheckMs`; every second while it
+ * is too weak or unknown. A refused CONFIG counts as weaker. With `relaxed`, weaknesses are logged and exported but
+ * tolerated.
  */
-export function watchDurability(redis: Redis, relaxed: boolean, logger: Logger): DurabilityGuard {
+export function watchDurability(
+  redis: Redis,
+  relaxed: boolean,
+  logger: Logger,
+  recheckMs = RECHECK_MS,
+): DurabilityGuard {
   let epoch = 0;
+  let checkedAt = 0;
+  let checking: number | undefined; // the epoch that is being checked
   let weaknesses: readonly string[] | undefined;
   let waiting = Promise.withResolvers<void>();
   let reported = '';
 
   const check = async (): Promise<void> => {
     const mine = epoch;
-    const found = await findWeaknesses(redis).catch((error: unknown) => [`Redis' settings could not be read: ${messageOf(error)}`]);
+    if (checking === mine) return;
+    checking = mine;
+    const found = await findWeaknesses(redis).catch((error: unknown) => [
+      `Redis' settings could not be read: ${messageOf(error)}`,
+    ]);
+    if (checking === mine) checking = undefined;
     if (mine !== epoch || redis.status !== 'ready') return; // that was another connection's answer
+    checkedAt = performance.now();
     weaknesses = found;
-    if (found.length > 0 && reported !== found.join()) logger.warn({ weaknesses: found, relaxed }, 'Redis is not durable');
+    if (found.length > 0 && reported !== found.join())
+      logger.warn({ weaknesses: found, relaxed }, 'Redis is not durable');
     reported = found.join();
     waiting.resolve();
   };
@@ -56,13 +72,19 @@ export function watchDurability(redis: Redis, relaxed: boolean, logger: Logger):
   redis.on('ready', onReady);
   redis.on('close', onClose);
   if (redis.status === 'ready') onReady();
-  const timer = setInterval(() => void (redis.status === 'ready' && check()), RECHECK_MS);
+  const recheck = (): void => {
+    if (redis.status !== 'ready') return;
+    const good = weaknesses?.length === 0;
+    if (!good || performance.now() - checkedAt >= recheckMs) void check();
+  };
+  const timer = setInterval(recheck, Math.min(RETRY_MS, recheckMs));
   timer.unref();
 
   return {
     epoch: () => epoch,
     weaknesses: () => weaknesses ?? ["Redis' settings are not known yet"],
-    trusted: () => redis.status === 'ready' && weaknesses !== undefined && (relaxed || weaknesses.length === 0),
+    trusted: () =>
+      redis.status === 'ready' && weaknesses !== undefined && (relaxed || weaknesses.length === 0),
     settled: async (timeoutMs) => {
       if (weaknesses !== undefined) return;
       const late = Promise.withResolvers<void>();
@@ -82,7 +104,7 @@ async function findWeaknesses(redis: Redis): Promise<string[]> {
   // `CONFIG GET a b` needs Redis 7; one by one works everywhere.
   const found: string[] = [];
   for (const [name, required] of Object.entries(REQUIRED)) {
-    const reply = (await redis.config('GET', name)) as string[];
+    const reply = await redis.config('GET', name);
     const value = reply[1];
     if (value !== required) found.push(`${name} is ${value ?? 'unknown'}, must be ${required}`);
   }

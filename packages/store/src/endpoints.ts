@@ -25,27 +25,60 @@ const EndpointRecord = z.object({
 });
 export type EndpointRecord = z.infer<typeof EndpointRecord>;
 
-/** Writes record, list and gate in one step. */
-export async function writeEndpoint(redis: Redis, keys: Keyspace, endpoint: EndpointRecord, policy: DestinationPolicy): Promise<void> {
+const AUDIT_ENTRIES = 100_000; // as in the scripts
+
+/** Writes record, list, gate and audit entry in one step. */
+export async function writeEndpoint(
+  redis: Redis,
+  keys: Keyspace,
+  endpoint: EndpointRecord,
+  policy: DestinationPolicy,
+  audit: { readonly action: string; readonly actor: string },
+): Promise<void> {
   await redis
     .multi()
     .hset(keys.endpoint(endpoint.id), 'operator', endpoint.operator, 'record', JSON.stringify(endpoint))
     .sadd(keys.endpoints(endpoint.operator), endpoint.id)
     .hset(keys.gate(endpoint.id), 'cap', endpoint.maxInFlight, 'policy', JSON.stringify(policy))
     .incr(keys.endpointsVersion(endpoint.operator))
+    .xadd(
+      keys.audit,
+      'MAXLEN',
+      '~',
+      AUDIT_ENTRIES,
+      '*',
+      'action',
+      audit.action,
+      'operator',
+      endpoint.operator,
+      'actor',
+      audit.actor,
+      'destination',
+      endpoint.id,
+    )
     .exec();
 }
 
-export async function readEndpoint(redis: Redis, keys: Keyspace, id: string): Promise<EndpointRecord | undefined> {
+export async function readEndpoint(
+  redis: Redis,
+  keys: Keyspace,
+  id: string,
+): Promise<EndpointRecord | undefined> {
   const json = await redis.hget(keys.endpoint(id), 'record');
   return json === null ? undefined : EndpointRecord.parse(JSON.parse(json));
 }
 
 /** All endpoints of an operator, oldest first. */
-export async function listEndpoints(redis: Redis, keys: Keyspace, operator: string): Promise<EndpointRecord[]> {
+export async function listEndpoints(
+  redis: Redis,
+  keys: Keyspace,
+  operator: string,
+): Promise<EndpointRecord[]> {
   const ids = await redis.smembers(keys.endpoints(operator));
   const records = await Promise.all(ids.map((id) => readEndpoint(redis, keys, id)));
-  return records.filter((record) => record !== undefined).toSorted((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
+  return records
+    .filter((record) => record !== undefined)
+    .toSorted((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
 }
 
 /** Is the destination paused by a person? */

@@ -24,7 +24,11 @@ export function eventFields(job: EventJob): Record<string, string | number> {
   return { eventId, type, entity, contentType, receivedAt, encoding, body };
 }
 
-export async function readEvent(redis: Redis, keys: Keyspace, eventKey: string): Promise<EventRecord | undefined> {
+export async function readEvent(
+  redis: Redis,
+  keys: Keyspace,
+  eventKey: string,
+): Promise<EventRecord | undefined> {
   const fields = await redis.hgetall(keys.event(eventKey));
   if (fields['plan'] === undefined) return undefined;
   return {
@@ -36,7 +40,15 @@ export async function readEvent(redis: Redis, keys: Keyspace, eventKey: string):
     entity: fields['entity'] ?? '',
     contentType: fields['contentType'] ?? '',
     receivedAt: Number(fields['receivedAt']),
-    body: decodeBody({ encoding: fields['encoding'] === 'base64' ? 'base64' : 'utf8', body: fields['body'] ?? '' }),
-    plan: JSON.parse(fields['plan']) as PlanEntry[],
+    body: decodeBody({
+      encoding: fields['encoding'] === 'base64' ? 'base64' : 'utf8',
+      body: fields['body'] ?? '',
+    }),
+    plan: parsePlan(fields['plan']),
   };
+}
+
+/** The stored plan of an event; only record-event.lua writes it. */
+export function parsePlan(json: string): PlanEntry[] {
+  return JSON.parse(json) as PlanEntry[];
 }

@@ -17,7 +17,11 @@ export interface Ledger {
 export async function readLedger(redis: Redis, keys: Keyspace): Promise<Ledger> {
   const fields = Object.entries(await redis.hgetall(keys.ledger));
   const group = (name: string): Map<string, number> =>
-    new Map(fields.filter(([field]) => field.startsWith(`${name}:`)).map(([field, value]) => [field.slice(name.length + 1), Number(value)]));
+    new Map(
+      fields
+        .filter(([field]) => field.startsWith(`${name}:`))
+        .map(([field, value]) => [field.slice(name.length + 1), Number(value)]),
+    );
   const deliveries = new Map<string, Map<DeliveryStatus, number>>();
   for (const [labelled, value] of group('status')) {
     const colon = labelled.lastIndexOf(':');

@@ -8,7 +8,11 @@ export type ScriptReply = string | number | null | readonly ScriptReply[];
 
 export interface Script {
   /** Runs on one connection. A reply that was lost is asked for again by ioredis, so scripts find their own earlier work. */
-  readonly run: (redis: Redis, keys: readonly string[], args: readonly (string | number)[]) => Promise<ScriptReply[]>;
+  readonly run: (
+    redis: Redis,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+  ) => Promise<ScriptReply[]>;
 }
 
 /** Binds `lua/<name>.lua`, with the shared prelude in front where it is a script of the delivery record. */

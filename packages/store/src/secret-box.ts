@@ -19,7 +19,8 @@ export function createSecretBox(keys: readonly string[]): SecretBox {
   return {
     seal(text) {
       const newest = known[0];
-      if (!newest) throw new AppError('encryption_keys_missing', 'Secrets cannot be stored without an encryption key.');
+      if (!newest)
+        throw new AppError('encryption_keys_missing', 'Secrets cannot be stored without an encryption key.');
       const nonce = randomBytes(NONCE_BYTES);
       const cipher = createCipheriv('aes-256-gcm', newest.key, nonce);
       const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
@@ -29,12 +30,18 @@ export function createSecretBox(keys: readonly string[]): SecretBox {
       const [version, id, data] = sealed.split('.');
       const match = known.find((each) => each.id === id);
       if (version !== 'v1' || data === undefined || !match) {
-        throw new AppError('encryption_keys_missing', `A stored secret was sealed with key ${id ?? '?'}, which is not among the encryption keys.`);
+        throw new AppError(
+          'encryption_keys_missing',
+          `A stored secret was sealed with key ${id ?? '?'}, which is not among the encryption keys.`,
+        );
       }
       const bytes = Buffer.from(data, 'base64');
       const decipher = createDecipheriv('aes-256-gcm', match.key, bytes.subarray(0, NONCE_BYTES));
       decipher.setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
-      return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]).toString('utf8');
+      return Buffer.concat([
+        decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)),
+        decipher.final(),
+      ]).toString('utf8');
     },
   };
 }

@@ -41,7 +41,16 @@ export interface EndInput {
   readonly alarmId: string;
   readonly attempt: number;
   readonly outcome:
-    | 'sent' | 'gone' | 'failed' | 'posted' | 'already_posted' | 'rejected' | 'unknown' | 'reference_conflict' | 'absent' | 'deferred';
+    | 'sent'
+    | 'gone'
+    | 'failed'
+    | 'posted'
+    | 'already_posted'
+    | 'rejected'
+    | 'unknown'
+    | 'reference_conflict'
+    | 'absent'
+    | 'deferred';
   readonly class: string;
   readonly code: string;
   readonly retryAfterMs?: number;
@@ -125,8 +134,15 @@ export class Transitions {
       this.#redis,
       [this.#keys.event(input.eventKey)],
       [
-        ...this.#common(), input.eventKey, input.from, input.count, JSON.stringify(input.plan), input.replan ? '1' : '0',
-        input.source, input.operator, ...Object.entries(input.fields).flat(),
+        ...this.#common(),
+        input.eventKey,
+        input.from,
+        input.count,
+        JSON.stringify(input.plan),
+        input.replan ? '1' : '0',
+        input.source,
+        input.operator,
+        ...Object.entries(input.fields).flat(),
       ],
     );
     return { total: Number(total), alarms: ids.map((id) => ({ alarmId: String(id), waitMs: 0 })) };
@@ -134,21 +150,28 @@ export class Transitions {
 
   /** `token` is fresh for each call of the worker; ioredis repeats it when it resends. */
   async beginAttempt(delivery: string, alarmId: string, token: string): Promise<BeginAnswer> {
-    const reply = await scripts.beginAttempt.run(this.#redis, [this.#keys.delivery(delivery)], [...this.#common(), delivery, alarmId, token]);
+    const reply = await scripts.beginAttempt.run(
+      this.#redis,
+      [this.#keys.delivery(delivery)],
+      [...this.#common(), delivery, alarmId, token],
+    );
     const [kind, first, second, wait] = reply;
-    switch (kind) {
+    switch (String(kind)) {
       case 'go':
-        return { kind, go: readGo(delivery, alarmId, reply) };
+        return { kind: 'go', go: readGo(delivery, alarmId, reply) };
       case 'busy':
       case 'early':
-        return { kind, waitMs: Number(first) };
+        return { kind: kind === 'busy' ? 'busy' : 'early', waitMs: Number(first) };
       case 'stale':
-        return { kind, arm: second === '' ? undefined : { alarmId: String(second), waitMs: Number(wait) } };
+        return {
+          kind: 'stale',
+          arm: second === '' ? undefined : { alarmId: String(second), waitMs: Number(wait) },
+        };
       case 'parked':
-        return { kind, why: first as 'cap' | 'paused' | 'breaker' };
+        return { kind: 'parked', why: first as 'cap' | 'paused' | 'breaker' };
       default:
         invariant(kind === 'missing', `beginAttempt answered ${String(kind)}`);
-        return { kind };
+        return { kind: 'missing' };
     }
   }
 
@@ -157,14 +180,27 @@ export class Transitions {
       this.#redis,
       [this.#keys.delivery(input.delivery)],
       [
-        ...this.#common(), input.delivery, input.alarmId, input.attempt, input.outcome, input.class, input.code,
-        input.retryAfterMs ?? '', input.handOffToken, input.receipt ?? '',
+        ...this.#common(),
+        input.delivery,
+        input.alarmId,
+        input.attempt,
+        input.outcome,
+        input.class,
+        input.code,
+        input.retryAfterMs ?? '',
+        input.handOffToken,
+        input.receipt ?? '',
       ],
     );
     const [kind, status, alarmId, waitMs, handOff, ...queued] = reply;
     const alarms = queued.map((id) => ({ alarmId: String(id), waitMs: 0 }));
     if (alarmId !== '') alarms.push({ alarmId: String(alarmId), waitMs: Number(waitMs) });
-    return { kind: kind as EndAnswer['kind'], status: status as EndAnswer['status'], handOff: readHandOff(handOff), alarms };
+    return {
+      kind: kind as EndAnswer['kind'],
+      status: status as EndAnswer['status'],
+      handOff: readHandOff(handOff),
+      alarms,
+    };
   }
 
   async requestReplay(input: ReplayInput): Promise<ReplayAnswer> {
@@ -172,31 +208,52 @@ export class Transitions {
       this.#redis,
       [this.#keys.delivery(input.delivery)],
       [
-        ...this.#common(), input.delivery, input.operator, input.replayId, input.mode, input.acknowledged ? '1' : '0', input.reason, input.actor,
+        ...this.#common(),
+        input.delivery,
+        input.operator,
+        input.replayId,
+        input.mode,
+        input.acknowledged ? '1' : '0',
+        input.reason,
+        input.actor,
       ],
     );
-    switch (kind) {
+    switch (String(kind)) {
       case 'ok':
-        return { kind, alarm: { alarmId: String(value), waitMs: 0 } };
+        return { kind: 'ok', alarm: { alarmId: String(value), waitMs: 0 } };
       case 'in_flight':
-        return { kind, waitMs: Number(value) };
+        return { kind: 'in_flight', waitMs: Number(value) };
       case 'already':
-        return { kind, replayId: String(value) };
+        return { kind: 'already', replayId: String(value) };
       default:
         return { kind: kind as 'not_found' | 'paused' | 'resolved' | 'needs_acknowledgement' };
     }
   }
 
   /** Closes a dead letter. Resolves to undefined when done, else to why not. */
-  async resolve(delivery: string, operator: string, reason: string, actor: string): Promise<'not_found' | 'wrong_status' | undefined> {
-    const [kind] = await scripts.resolve.run(this.#redis, [this.#keys.delivery(delivery)], [this.#keys.prefix, delivery, operator, reason, actor]);
+  async resolve(
+    delivery: string,
+    operator: string,
+    reason: string,
+    actor: string,
+  ): Promise<'not_found' | 'wrong_status' | undefined> {
+    const [kind] = await scripts.resolve.run(
+      this.#redis,
+      [this.#keys.delivery(delivery)],
+      [this.#keys.prefix, delivery, operator, reason, actor],
+    );
     return kind === 'ok' ? undefined : (kind as 'not_found' | 'wrong_status');
   }
 
   async sweepAlarms(queue: 'deliveries' | 'erp', limit: number): Promise<Alarm[]> {
-    const reply = await scripts.sweepAlarms.run(this.#redis, [this.#keys.alarms(queue)], [...this.#common(), limit]);
+    const reply = await scripts.sweepAlarms.run(
+      this.#redis,
+      [this.#keys.alarms(queue)],
+      [...this.#common(), limit],
+    );
     const alarms: Alarm[] = [];
-    for (let index = 0; index < reply.length; index += 2) alarms.push({ alarmId: String(reply[index]), waitMs: Number(reply[index + 1]) });
+    for (let index = 0; index < reply.length; index += 2)
+      alarms.push({ alarmId: String(reply[index]), waitMs: Number(reply[index + 1]) });
     return alarms;
   }
 
@@ -205,7 +262,11 @@ export class Transitions {
     return reply.map((id) => ({ alarmId: String(id), waitMs: 0 }));
   }
 
-  async setGate(destination: string, action: GateAction, by: { operator: string; reason: string; actor: string }): Promise<Alarm[]> {
+  async setGate(
+    destination: string,
+    action: GateAction,
+    by: { operator: string; reason: string; actor: string },
+  ): Promise<Alarm[]> {
     const reply = await scripts.setGate.run(
       this.#redis,
       [this.#keys.gate(destination)],
@@ -218,7 +279,10 @@ export class Transitions {
   async shadows(limit: number): Promise<{ delivery: string; change: string }[]> {
     const reply = await this.#redis.zrange(this.#keys.shadows, 0, String(limit - 1), 'WITHSCORES');
     const entries = reply.map(String);
-    return Array.from({ length: entries.length / 2 }, (_, index) => ({ delivery: entries[2 * index] ?? '', change: entries[2 * index + 1] ?? '' }));
+    return Array.from({ length: entries.length / 2 }, (_, index) => ({
+      delivery: entries[2 * index] ?? '',
+      change: entries[2 * index + 1] ?? '',
+    }));
   }
 
   async shadowDone(delivery: string, change: string): Promise<void> {

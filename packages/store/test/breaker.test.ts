@@ -14,7 +14,8 @@ async function target(breaker: Partial<typeof BREAKER> = {}, cap = 10) {
     erp,
     fresh,
     results: async (text: string, more: Partial<EndInput> = {}) => {
-      for (const result of text) await store.attempt(await fresh(), result === '1' ? 'posted' : 'failed', more);
+      for (const result of text)
+        await store.attempt(await fresh(), result === '1' ? 'posted' : 'failed', more);
     },
     state: async () => (await readBreaker(store.redis, store.keys, erp)).state,
     /** As if the backoff were over. */
@@ -102,7 +103,11 @@ test('the end of a call that began before the opening starts no other', async ()
   const running = await store.go(await fresh());
   await results('00000');
   await store.begin(await fresh());
-  expect(await store.end(running, 'posted', { handOffToken: newId() })).toMatchObject({ status: 'sent', handOff: undefined, alarms: [] });
+  expect(await store.end(running, 'posted', { handOffToken: newId() })).toMatchObject({
+    status: 'sent',
+    handOff: undefined,
+    alarms: [],
+  });
 });
 
 test('late results of calls begun before the opening neither close it nor make it wait longer', async () => {
@@ -163,7 +168,8 @@ test('a good probe closes it with one slot, and one more with each success', asy
   for (let waiters = 0; waiters < 6; waiters += 1) await store.begin(await fresh());
   await backoffIsOver();
   const [probe] = await store.transitions.sweepGates(10);
-  const finish = async (alarmId = '') => (await store.end(await store.go(alarmId.slice(0, alarmId.lastIndexOf('-')), alarmId), 'posted')).alarms;
+  const finish = async (alarmId = '') =>
+    (await store.end(await store.go(alarmId.slice(0, alarmId.lastIndexOf('-')), alarmId), 'posted')).alarms;
   const first = await finish(probe?.alarmId);
   expect(await state()).toBe('closed');
   expect(first).toHaveLength(1);

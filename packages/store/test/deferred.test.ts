@@ -22,7 +22,9 @@ test('a deferred attempt is not asked for again at once: a reason that lasts mus
   expect(answer.alarms).toEqual([{ alarmId: `${id}-2`, waitMs: 1_000 }]);
   expect((await store.begin(id)).kind).toBe('early');
   const replay = await store.goReplay(id);
-  expect((await store.end(replay, 'deferred')).alarms.map(({ alarmId }) => alarmId)).not.toContain(replay.alarmId);
+  expect((await store.end(replay, 'deferred')).alarms.map(({ alarmId }) => alarmId)).not.toContain(
+    replay.alarmId,
+  );
   const lookAt = Number(await store.redis.zscore(store.keys.alarms('deliveries'), replay.alarmId));
   expect(lookAt - (await store.now())).toBeGreaterThan(500); // its job id is still taken by the job that is ending
   expect(lookAt - (await store.now())).toBeLessThanOrEqual(1_000);
@@ -43,7 +45,10 @@ test('a deferred attempt gives its slots away, at the target and at the key', as
   const store = new Store(AT_ONCE);
   const erp = await store.erp(10);
   const key = `${erp}/k`;
-  const [[a = ''], [b = '']] = [await store.event([{ d: erp, k: key }]), await store.event([{ d: erp, k: key }])];
+  const [[a = ''], [b = '']] = [
+    await store.event([{ d: erp, k: key }]),
+    await store.event([{ d: erp, k: key }]),
+  ];
   const go = await store.go(a);
   await store.begin(b);
   const answer = await store.end(go, 'deferred');
@@ -72,5 +77,8 @@ test('a deferred replay of a dead letter is still open, and comes again', async 
   await store.end(replay, 'deferred');
   expect(await store.status(id)).toBe('dead_letter');
   expect(await store.alarms()).toEqual([replay.alarmId]);
-  expect(await store.transitions.beginAttempt(id, replay.alarmId, newId())).toMatchObject({ kind: 'go', go: { trigger: 'replay' } });
+  expect(await store.transitions.beginAttempt(id, replay.alarmId, newId())).toMatchObject({
+    kind: 'go',
+    go: { trigger: 'replay' },
+  });
 });

@@ -5,7 +5,10 @@ import { AT_ONCE, BREAKER, Store } from './support/store.ts';
 const SETTLE_MS = 30_000;
 const TWO = { scheduleMs: [0, 1_000] };
 
-async function posting(policy: Parameters<Store['erp']>[1] = {}, own: ConstructorParameters<typeof Store>[0] = AT_ONCE) {
+async function posting(
+  policy: Parameters<Store['erp']>[1] = {},
+  own: ConstructorParameters<typeof Store>[0] = AT_ONCE,
+) {
   const store = new Store(own);
   const erp = await store.erp(10, { settleMs: SETTLE_MS, ...TWO, ...policy });
   const [id = ''] = await store.event([{ d: erp }]);
@@ -45,7 +48,10 @@ test('a crash is an unknown outcome: the repeated attempt waits the settle time 
   expect(alarm?.waitMs).toBeGreaterThan(SETTLE_MS - 1_000);
   expect((await store.begin(id, alarm?.alarmId)).kind).toBe('early');
   const later = store.under(AT_ONCE);
-  expect(await later.beginAttempt(id, alarm?.alarmId ?? '', newId())).toMatchObject({ kind: 'go', go: { doubt: true } });
+  expect(await later.beginAttempt(id, alarm?.alarmId ?? '', newId())).toMatchObject({
+    kind: 'go',
+    go: { doubt: true },
+  });
 });
 
 test('attempts used up in doubt: look-up-only attempts follow until one is answered', async () => {
@@ -102,7 +108,10 @@ test('a refused document is dead at once when nothing is in doubt, else after a 
 
   const { store, id } = await posting();
   await store.attempt(id, 'unknown');
-  expect(await store.attempt(id, 'rejected')).toMatchObject({ status: 'failed', alarms: [{ waitMs: SETTLE_MS }] });
+  expect(await store.attempt(id, 'rejected')).toMatchObject({
+    status: 'failed',
+    alarms: [{ waitMs: SETTLE_MS }],
+  });
   expect(await store.go(id)).toMatchObject({ lookupFor: 'rejected' });
   await store.lapse(id);
   await store.transitions.sweepAlarms('erp', 10);
@@ -135,17 +144,32 @@ test('an ERP that can neither look up nor dedupe gets its unknowns dead-lettered
   expect(await store.transitions.sweepAlarms('erp', 10)).toEqual([]);
 });
 
-test('the same after a crash, whoever finds it, and a replay that was open is dropped', async () => {
-  for (const finder of ['sweep', 'begin'] as const) {
+test('the same after a crash, whoever finds it', async () => {
+  const finders = {
+    sweep: (store: Store) => store.transitions.sweepAlarms('erp', 10),
+    begin: (store: Store, id: string) => store.begin(id),
+  };
+  const seen: unknown[] = [];
+  for (const find of Object.values(finders)) {
     const { store, id } = await posting({ canFind: false, dedupes: false });
     await store.go(id);
     await store.lapse(id);
-    if (finder === 'sweep') expect(await store.transitions.sweepAlarms('erp', 10)).toEqual([]);
-    else expect(await store.begin(id)).toEqual({ kind: 'stale', arm: undefined });
+    seen.push(await find(store, id));
     expect(await store.status(id)).toBe('dead_letter');
     expect(await store.field(id, 'reason')).toBe('unknown_outcome');
     expect(await store.alarms('erp')).toEqual([]);
   }
+  expect(seen).toEqual([[], { kind: 'stale', arm: undefined }]);
+});
+
+test('and after the crash of a replay, which is not repeated either', async () => {
+  const { store, id } = await posting({ canFind: false, dedupes: false });
+  await store.attempt(id, 'failed');
+  const replay = await store.goReplay(id);
+  await store.lapse(id);
+  await store.transitions.sweepAlarms('erp', 10);
+  expect(await store.field(id, 'reason')).toBe('unknown_outcome');
+  expect(await store.begin(id, replay.alarmId)).toEqual({ kind: 'stale', arm: undefined });
 });
 
 test('an ERP that dedupes by itself may simply be posted to again', async () => {

@@ -25,19 +25,22 @@ test('a second process is told to wait while an attempt is in flight, and for ho
   expect(await store.number(id, 'attempts')).toBe(1);
 });
 
-test.each(['sent', 'failed', 'gone'] as const)('a result (%s) that was recorded twice counts once and arms once', async (outcome) => {
-  const store = new Store(AT_ONCE);
-  const id = await store.delivery();
-  const go = await store.go(id);
-  const first = await store.end(go, outcome);
-  const record = await store.redis.hgetall(store.keys.delivery(id));
-  const ledger = await store.ledger();
-  const again = await store.end(go, outcome);
-  expect(again.status).toBe(first.status);
-  expect(again.alarms.map(({ alarmId }) => alarmId)).toEqual(first.alarms.map(({ alarmId }) => alarmId));
-  expect(await store.redis.hgetall(store.keys.delivery(id))).toEqual(record);
-  expect(await store.ledger()).toEqual(ledger);
-});
+test.each(['sent', 'failed', 'gone'] as const)(
+  'a result (%s) that was recorded twice counts once and arms once',
+  async (outcome) => {
+    const store = new Store(AT_ONCE);
+    const id = await store.delivery();
+    const go = await store.go(id);
+    const first = await store.end(go, outcome);
+    const record = await store.redis.hgetall(store.keys.delivery(id));
+    const ledger = await store.ledger();
+    const again = await store.end(go, outcome);
+    expect(again.status).toBe(first.status);
+    expect(again.alarms.map(({ alarmId }) => alarmId)).toEqual(first.alarms.map(({ alarmId }) => alarmId));
+    expect(await store.redis.hgetall(store.keys.delivery(id))).toEqual(record);
+    expect(await store.ledger()).toEqual(ledger);
+  },
+);
 
 test('a result of an older attempt cannot end the one in flight', async () => {
   const store = new Store(AT_ONCE);
@@ -76,7 +79,9 @@ test('whoever closes a dead attempt, the next one gets an alarm under a new name
   await store.end(replay, 'failed');
   expect(await store.alarm(id)).not.toBe(dead.alarmId);
   expect(await store.alarms()).toEqual([await store.alarm(id)]);
-  expect((await store.transitions.sweepAlarms('deliveries', 10)).map(({ alarmId }) => alarmId)).toEqual([await store.alarm(id)]);
+  expect((await store.transitions.sweepAlarms('deliveries', 10)).map(({ alarmId }) => alarmId)).toEqual([
+    await store.alarm(id),
+  ]);
 });
 
 test('three interruptions are free; every further one uses up a scheduled attempt, and the tenth attempt is never made', async () => {
@@ -115,10 +120,16 @@ test('a late 2xx makes the delivery sent and stops the schedule: what was delive
   const slow = await store.go(id);
   await store.lapse(id);
   await store.transitions.sweepAlarms('deliveries', 10);
-  expect(await store.end(slow, 'sent', { code: '200' })).toMatchObject({ kind: 'late', status: 'sent', alarms: [] });
+  expect(await store.end(slow, 'sent', { code: '200' })).toMatchObject({
+    kind: 'late',
+    status: 'sent',
+    alarms: [],
+  });
   expect(await store.begin(id)).toEqual({ kind: 'stale', arm: undefined });
   const delivery = await readDelivery(store.redis, store.keys, 'default', id);
-  expect(delivery?.attempts).toMatchObject([{ number: 1, outcome: 'interrupted', lateResult: { class: 'sent', code: '200' } }]);
+  expect(delivery?.attempts).toMatchObject([
+    { number: 1, outcome: 'interrupted', lateResult: { class: 'sent', code: '200' } },
+  ]);
 });
 
 test('a late 2xx revives even a dead letter', async () => {
@@ -170,7 +181,8 @@ test('nothing is begun by schedule after sent, whichever alarm rings', async () 
   const id = await store.delivery();
   await store.attempt(id, 'failed');
   await store.attempt(id, 'sent');
-  for (let seq = 0; seq <= 5; seq += 1) expect(await store.begin(id, `${id}-${seq}`)).toEqual({ kind: 'stale', arm: undefined });
+  for (let seq = 0; seq <= 5; seq += 1)
+    expect(await store.begin(id, `${id}-${seq}`)).toEqual({ kind: 'stale', arm: undefined });
   expect(await store.number(id, 'attempts')).toBe(2);
   expect(await store.transitions.sweepAlarms('deliveries', 10)).toEqual([]);
 });

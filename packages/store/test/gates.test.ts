@@ -66,7 +66,9 @@ test('a waiter whose releaser died before it set the alarm is found: the reserva
   await store.end(go, 'sent'); // and here it dies, without adding the job of b
   expect(await store.transitions.sweepGates(10)).toEqual([]);
   await store.redis.zadd(`${store.keys.gate(endpoint)}:running`, 'XX', (await store.now()) - 1, b); // the reservation runs out
-  expect((await store.transitions.sweepAlarms('deliveries', 10)).map(({ alarmId }) => alarmId)).toContain(`${b}-2`);
+  expect((await store.transitions.sweepAlarms('deliveries', 10)).map(({ alarmId }) => alarmId)).toContain(
+    `${b}-2`,
+  );
   expect((await store.transitions.sweepGates(10)).map(({ alarmId }) => alarmId)).toEqual([`${c}-2`]);
   await store.attempt(c, 'sent');
   await store.attempt(b, 'sent');
@@ -106,7 +108,11 @@ test('an attempt in flight at the pause ends normally and releases nobody', asyn
   const go = await store.go(a);
   await store.begin(b);
   await store.pause(endpoint);
-  expect(await store.end(go, 'sent', { handOffToken: newId() })).toMatchObject({ status: 'sent', handOff: undefined, alarms: [] });
+  expect(await store.end(go, 'sent', { handOffToken: newId() })).toMatchObject({
+    status: 'sent',
+    handOff: undefined,
+    alarms: [],
+  });
   expect(await store.waiting(endpoint)).toEqual([`${b}-1`]);
 });
 
@@ -116,7 +122,8 @@ test('resuming is a ramp: one at first, one more with each success, up to the ca
   const ids = await deliveries(store, endpoint, 8);
   await store.pause(endpoint);
   for (const id of ids) await store.begin(id);
-  const released = async (alarms: readonly { alarmId: string }[]): Promise<string[]> => alarms.map(({ alarmId }) => alarmId.slice(0, alarmId.lastIndexOf('-')));
+  const released = async (alarms: readonly { alarmId: string }[]): Promise<string[]> =>
+    alarms.map(({ alarmId }) => alarmId.slice(0, alarmId.lastIndexOf('-')));
   const [first = '', ...none] = await released(await store.resume(endpoint));
   expect(none).toEqual([]);
   expect(await store.status(first)).toBe('pending');

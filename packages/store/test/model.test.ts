@@ -31,12 +31,15 @@ test(`whatever happens in whatever order, ledger, indexes and lists agree with t
     }
     await drain(world, look);
   } catch (error) {
-    throw new Error(`MODEL_SEED=${seed}, step ${history.length}, after ${history.slice(-5).join(', ')}: ${String(error)}`, { cause: error });
+    throw new Error(
+      `MODEL_SEED=${seed}, step ${history.length}, after ${history.slice(-5).join(', ')}: ${String(error)}`,
+      { cause: error },
+    );
   }
   const { store } = world;
   await world.sweepAlarms();
   expect([...(await store.alarms('deliveries')), ...(await store.alarms('erp'))]).toEqual([]);
-  for (const gate of [...before!.waiting.keys()]) {
+  for (const gate of before!.waiting.keys()) {
     expect(await store.waiting(gate)).toEqual([]);
     expect(await store.running(gate)).toEqual([]);
   }
@@ -47,17 +50,34 @@ async function drain(world: World, look: () => Promise<void>): Promise<void> {
   const { store } = world;
   let open: unknown[] = [];
   for (let round = 0; round < 400; round += 1) {
-    for (const destination of ['ep_narrow', 'ep_wide', 'erp_looks', 'erp_blind']) await store.resume(destination);
-    for (const destination of ['erp_looks', 'erp_blind']) await store.transitions.setGate(destination, 'breaker-close', { operator: 'default', reason: 'drain', actor: 'test' });
-    for (const go of [...world.flying]) await world.finish(go, go.lookupFor === '' ? (go.delivery.includes('.erp_') ? 'posted' : 'sent') : 'absent', false, 0);
+    for (const destination of ['ep_narrow', 'ep_wide', 'erp_looks', 'erp_blind'])
+      await store.resume(destination);
+    for (const destination of ['erp_looks', 'erp_blind'])
+      await store.transitions.setGate(destination, 'breaker-close', {
+        operator: 'default',
+        reason: 'drain',
+        actor: 'test',
+      });
+    for (const go of world.flying.slice())
+      await world.finish(
+        go,
+        go.lookupFor === '' ? (go.delivery.includes('.erp_') ? 'posted' : 'sent') : 'absent',
+        false,
+        0,
+      );
     await world.reservationsExpire();
     await world.timePasses();
     await world.sweepAlarms();
     await world.sweepGates();
-    for (const alarmId of [...world.jobs]) await world.begin(alarmId);
+    for (const alarmId of Array.from(world.jobs)) await world.begin(alarmId);
     await look();
     const records = [...(await takePicture(world, undefined)).records.values()];
-    open = records.filter((record) => ['pending', 'failed', 'held'].includes(record['status'] ?? '') || record['run'] !== undefined || (record['replayId'] ?? '') !== '');
+    open = records.filter(
+      (record) =>
+        ['pending', 'failed', 'held'].includes(record['status'] ?? '') ||
+        record['run'] !== undefined ||
+        (record['replayId'] ?? '') !== '',
+    );
     if (open.length === 0) return;
   }
   throw new Error(`deliveries are left that never end: ${JSON.stringify(open)}`);

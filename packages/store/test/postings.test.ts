@@ -11,7 +11,11 @@ async function posting() {
     id,
     ledger: async () => {
       const ledger = await store.ledger();
-      return { expected: ledger[`expected:${name}`] ?? 0, postings: ledger[`postings:${name}`] ?? 0, resolved: ledger[`resolved:${name}`] ?? 0 };
+      return {
+        expected: ledger[`expected:${name}`] ?? 0,
+        postings: ledger[`postings:${name}`] ?? 0,
+        resolved: ledger[`resolved:${name}`] ?? 0,
+      };
     },
     /** Begins an attempt and lets its process die; its result may still come. */
     lost: async () => {
@@ -36,7 +40,8 @@ test('a document that only a look-up revealed is one posting, found once or ofte
   const { store, id, ledger } = await posting();
   await store.attempt(id, 'unknown');
   await store.attempt(id, 'already_posted');
-  for (let replays = 0; replays < 2; replays += 1) await store.end(await store.goReplay(id, { acknowledged: true }), 'already_posted');
+  for (let replays = 0; replays < 2; replays += 1)
+    await store.end(await store.goReplay(id, { acknowledged: true }), 'already_posted');
   expect(await ledger()).toEqual({ expected: 1, postings: 1, resolved: 0 });
 });
 

@@ -5,10 +5,19 @@ import type { PlanEntry, RecordInput } from '../src/transitions.ts';
 import { AT_ONCE, Store } from './support/store.ts';
 
 const input = (plan: readonly PlanEntry[], more: Partial<RecordInput> = {}): RecordInput => ({
-  eventKey: newId(), source: 'shop', operator: 'default', plan, fields: { eventId: 'e', type: 't', body: '{}', encoding: 'utf8' }, from: 0, count: 100, replan: false, ...more,
+  eventKey: newId(),
+  source: 'shop',
+  operator: 'default',
+  plan,
+  fields: { eventId: 'e', type: 't', body: '{}', encoding: 'utf8' },
+  from: 0,
+  count: 100,
+  replan: false,
+  ...more,
 });
 
-const endpoints = (count: number): PlanEntry[] => Array.from({ length: count }, () => ({ d: newEndpointId() }));
+const endpoints = (count: number): PlanEntry[] =>
+  Array.from({ length: count }, () => ({ d: newEndpointId() }));
 
 test('an event makes one pending, counted, armed delivery per destination', async () => {
   const store = new Store();
@@ -19,8 +28,15 @@ test('an event makes one pending, counted, armed delivery per destination', asyn
   expect(recorded).toEqual({ total: 2, alarms: ids.map((id) => ({ alarmId: `${id}-1`, waitMs: 0 })) });
   expect(await store.alarms('deliveries')).toEqual([`${ids[0]}-1`]);
   expect(await store.alarms('erp')).toEqual([`${ids[1]}-1`]);
-  expect(await store.ledger()).toEqual({ 'accepted:shop': 1, 'status:endpoint:pending': 1, 'status:erp:pending': 1, 'expected:erp': 1 });
-  expect(await store.redis.zrange(store.keys.byStatus('default', 'pending'), 0, '-1')).toEqual([...ids].sort());
+  expect(await store.ledger()).toEqual({
+    'accepted:shop': 1,
+    'status:endpoint:pending': 1,
+    'status:erp:pending': 1,
+    'expected:erp': 1,
+  });
+  expect(await store.redis.zrange(store.keys.byStatus('default', 'pending'), 0, '-1')).toEqual(
+    [...ids].toSorted(),
+  );
   expect(await store.field(ids[1] ?? '', 'reference')).toBe('shop:e');
 });
 
@@ -28,7 +44,11 @@ test('a repeated fan-out follows the stored plan, not the configuration of today
   const store = new Store();
   const event = input(endpoints(2));
   const first = await store.transitions.recordEvent(event);
-  const second = await store.transitions.recordEvent({ ...event, plan: endpoints(3), fields: { eventId: 'other', body: 'other' } });
+  const second = await store.transitions.recordEvent({
+    ...event,
+    plan: endpoints(3),
+    fields: { eventId: 'other', body: 'other' },
+  });
   expect(second).toEqual(first);
   expect(await store.ledger()).toMatchObject({ 'accepted:shop': 1, 'status:endpoint:pending': 2 });
   expect((await readEvent(store.redis, store.keys, event.eventKey))?.eventId).toBe('e');
@@ -37,7 +57,8 @@ test('a repeated fan-out follows the stored plan, not the configuration of today
 test('a fan-out that died in the middle of 250 destinations is finished by the next, 100 at a time, and queues only what never began', async () => {
   const store = new Store(AT_ONCE);
   const event = input(endpoints(250));
-  const record = async (from: number) => (await store.transitions.recordEvent({ ...event, from })).alarms.map(({ alarmId }) => alarmId);
+  const record = async (from: number) =>
+    (await store.transitions.recordEvent({ ...event, from })).alarms.map(({ alarmId }) => alarmId);
   const first = await record(0);
   const second = await record(100);
   expect([first.length, second.length]).toEqual([100, 100]);
@@ -50,7 +71,12 @@ test('a fan-out that died in the middle of 250 destinations is finished by the n
   expect(again).toHaveLength(247);
   for (const id of [sent, flying, failed]) expect(again).not.toContain(`${id}-1`);
   expect(new Set(again).size).toBe(247);
-  expect(await store.ledger()).toMatchObject({ 'accepted:shop': 1, 'status:endpoint:pending': 248, 'status:endpoint:sent': 1, 'status:endpoint:failed': 1 });
+  expect(await store.ledger()).toMatchObject({
+    'accepted:shop': 1,
+    'status:endpoint:pending': 248,
+    'status:endpoint:sent': 1,
+    'status:endpoint:failed': 1,
+  });
   expect(await store.redis.zcard(store.keys.alarms('deliveries'))).toBe(249);
 });
 
@@ -70,12 +96,19 @@ test('an unrouted event is fanned out once the configuration is right, only when
   await store.transitions.recordEvent(event);
   const plan = endpoints(1);
   expect(await store.transitions.recordEvent({ ...event, plan })).toEqual({ total: 0, alarms: [] });
-  expect(await store.transitions.recordEvent({ ...event, plan: [], replan: true })).toEqual({ total: 0, alarms: [] });
+  expect(await store.transitions.recordEvent({ ...event, plan: [], replan: true })).toEqual({
+    total: 0,
+    alarms: [],
+  });
   expect(await store.redis.zcard(store.keys.unrouted)).toBe(1);
   expect((await store.transitions.recordEvent({ ...event, plan, replan: true })).total).toBe(1);
   expect(await store.redis.zcard(store.keys.unrouted)).toBe(0);
   expect((await store.transitions.recordEvent({ ...event, plan: endpoints(2), replan: true })).total).toBe(1);
-  expect(await store.ledger()).toMatchObject({ 'accepted:shop': 1, 'unrouted:shop': 1, 'status:endpoint:pending': 1 });
+  expect(await store.ledger()).toMatchObject({
+    'accepted:shop': 1,
+    'unrouted:shop': 1,
+    'status:endpoint:pending': 1,
+  });
 });
 
 test('asking for a new plan changes nothing for an event that had one', async () => {

@@ -6,7 +6,9 @@ import { AT_ONCE, Store } from './support/store.ts';
 /** What a failed replay must not move. */
 async function standing(store: Store, id: string): Promise<Record<string, string | null>> {
   const names = ['status', 'statusAt', 'seq', 'nextAttemptAt', 'scheduleMade', 'reason', 'heldFrom'];
-  return Object.fromEntries(await Promise.all(names.map(async (name) => [name, await store.field(id, name)] as const)));
+  return Object.fromEntries(
+    await Promise.all(names.map(async (name) => [name, await store.field(id, name)] as const)),
+  );
 }
 
 test('a replay is one more attempt of the same record, counted apart, and its success ends the schedule', async () => {
@@ -20,8 +22,15 @@ test('a replay is one more attempt of the same record, counted apart, and its su
   expect(await store.begin(id)).toEqual({ kind: 'stale', arm: undefined });
   const delivery = await readDelivery(store.redis, store.keys, 'default', id);
   expect(delivery).toMatchObject({ id, status: 'sent', scheduleMade: 1, replaysMade: 1 });
-  expect(delivery?.attempts.map(({ number, trigger, outcome }) => [number, trigger, outcome])).toEqual([[1, 'schedule', 'failed'], [2, 'replay', 'sent']]);
-  expect(await store.ledger()).toMatchObject({ 'attempts:schedule': 1, 'attempts:replay': 1, 'status:endpoint:sent': 1 });
+  expect(delivery?.attempts.map(({ number, trigger, outcome }) => [number, trigger, outcome])).toEqual([
+    [1, 'schedule', 'failed'],
+    [2, 'replay', 'sent'],
+  ]);
+  expect(await store.ledger()).toMatchObject({
+    'attempts:schedule': 1,
+    'attempts:replay': 1,
+    'status:endpoint:sent': 1,
+  });
 });
 
 test('a failed replay leaves status, schedule and the armed retry as they were', async () => {
@@ -52,7 +61,10 @@ test('a 410 that a replay learns ends the delivery', async () => {
   const store = new Store();
   const id = await store.delivery();
   await store.attempt(id, 'failed');
-  expect(await store.end(await store.goReplay(id), 'gone')).toMatchObject({ status: 'dead_letter', alarms: [] });
+  expect(await store.end(await store.goReplay(id), 'gone')).toMatchObject({
+    status: 'dead_letter',
+    alarms: [],
+  });
   expect(await store.field(id, 'reason')).toBe('gone');
   expect(await store.number(id, 'scheduleMade')).toBe(1);
   expect(await store.alarms()).toEqual([]);
@@ -112,7 +124,10 @@ test('what a person resolved is closed', async () => {
   expect(await store.transitions.resolve(id, 'default', 'why', 'me')).toBeUndefined();
   expect(await store.transitions.resolve(id, 'default', 'why', 'me')).toBeUndefined();
   expect(await store.replay(id)).toEqual({ kind: 'resolved' });
-  expect(await store.ledger()).toMatchObject({ 'status:endpoint:dead_letter': 0, 'status:endpoint:resolved': 1 });
+  expect(await store.ledger()).toMatchObject({
+    'status:endpoint:dead_letter': 0,
+    'status:endpoint:resolved': 1,
+  });
 });
 
 test('a replay request that was sent twice is one replay with one entry in the audit log', async () => {
@@ -123,7 +138,9 @@ test('a replay request that was sent twice is one replay with one entry in the a
   expect(await store.replay(id, { replayId })).toEqual(first);
   const entries = (await store.redis.xrange(store.keys.audit, '-', '+')) as [string, string[]][];
   expect(entries).toHaveLength(1);
-  expect(entries[0]?.[1]).toEqual(expect.arrayContaining(['delivery.replay', 'receiver fixed', 'ada', id, replayId]));
+  expect(entries[0]?.[1]).toEqual(
+    expect.arrayContaining(['delivery.replay', 'receiver fixed', 'ada', id, replayId]),
+  );
 });
 
 test('a scheduled success drops a replay that had not begun: nobody acknowledged a second send', async () => {
@@ -148,7 +165,9 @@ test('restarting gives a dead letter its whole schedule again, beginning now', a
   expect(asked).toEqual({ kind: 'ok', alarm: { alarmId: await store.alarm(id), waitMs: 0 } });
   expect(await store.replay(id, { mode: 'restart', replayId })).toEqual(asked);
   expect(await store.status(id)).toBe('failed');
-  expect((await store.under({ earlyMs: 0 }).beginAttempt(id, await store.alarm(id), newId())).kind).toBe('go');
+  expect((await store.under({ earlyMs: 0 }).beginAttempt(id, await store.alarm(id), newId())).kind).toBe(
+    'go',
+  );
   await store.lapse(id);
   await store.transitions.sweepAlarms('deliveries', 10);
   expect((await store.attempt(id, 'failed')).alarms[0]?.waitMs).toBe(1_000);
@@ -193,5 +212,9 @@ test('a replay whose process died is repeated; after three free deaths it is giv
   }
   expect(await store.begin(id, alarmId)).toEqual({ kind: 'stale', arm: undefined });
   // A due scheduled alarm was looked at too, so it may have a new name; when it is due has not changed.
-  expect(await standing(store, id)).toMatchObject({ status: 'failed', nextAttemptAt: before['nextAttemptAt'], scheduleMade: '1' });
+  expect(await standing(store, id)).toMatchObject({
+    status: 'failed',
+    nextAttemptAt: before['nextAttemptAt'],
+    scheduleMade: '1',
+  });
 });

@@ -15,7 +15,11 @@ test('attempts are due at once, then exactly 1 min, 5 min, 15 min, 1 h and 6 h a
     const answer = await store.end(go, 'failed');
     const after = await store.now();
     const dueAt = await store.number(id, 'nextAttemptAt');
-    expect(answer).toMatchObject({ kind: 'done', status: 'failed', alarms: [{ alarmId: await store.alarm(id), waitMs: wait }] });
+    expect(answer).toMatchObject({
+      kind: 'done',
+      status: 'failed',
+      alarms: [{ alarmId: await store.alarm(id), waitMs: wait }],
+    });
     expect(dueAt - wait).toBeGreaterThanOrEqual(before);
     expect(dueAt - wait).toBeLessThanOrEqual(after);
   }
@@ -31,8 +35,17 @@ test('the sixth failure is the last: dead_letter, exhausted, nothing armed any m
   expect(await store.alarms()).toEqual([]);
   expect(await store.begin(id)).toEqual({ kind: 'stale', arm: undefined });
   const delivery = await readDelivery(store.redis, store.keys, 'default', id);
-  expect(delivery).toMatchObject({ status: 'dead_letter', reason: 'exhausted', scheduleMade: 6, replaysMade: 0, nextAttemptAt: null, inFlight: false });
-  expect(delivery?.attempts.map(({ number, trigger, outcome }) => [number, trigger, outcome])).toEqual([1, 2, 3, 4, 5, 6].map((n) => [n, 'schedule', 'failed']));
+  expect(delivery).toMatchObject({
+    status: 'dead_letter',
+    reason: 'exhausted',
+    scheduleMade: 6,
+    replaysMade: 0,
+    nextAttemptAt: null,
+    inFlight: false,
+  });
+  expect(delivery?.attempts.map(({ number, trigger, outcome }) => [number, trigger, outcome])).toEqual(
+    [1, 2, 3, 4, 5, 6].map((n) => [n, 'schedule', 'failed']),
+  );
 });
 
 test('an alarm does not ring early: it is told how long to wait, and nothing is used up', async () => {
@@ -70,7 +83,11 @@ test('a destination with a schedule of its own follows that one', async () => {
 });
 
 test('jitter only adds: a retry is never earlier than the schedule says, and at most the jitter later', async () => {
-  const store = new Store({ ...AT_ONCE, scheduleMs: [0, ...Array.from({ length: 20 }, () => 1_000)], jitterMs: 500 });
+  const store = new Store({
+    ...AT_ONCE,
+    scheduleMs: [0, ...Array.from({ length: 20 }, () => 1_000)],
+    jitterMs: 500,
+  });
   const id = await store.delivery();
   for (let made = 0; made < 20; made += 1) {
     const wait = (await store.attempt(id, 'failed')).alarms[0]?.waitMs ?? 0;
@@ -83,12 +100,24 @@ test('a first success ends it: sent, nothing armed, counted once', async () => {
   const store = new Store(AT_ONCE);
   const id = await store.delivery();
   await store.attempt(id, 'failed');
-  expect(await store.attempt(id, 'sent', { code: '204' })).toMatchObject({ kind: 'done', status: 'sent', alarms: [] });
+  expect(await store.attempt(id, 'sent', { code: '204' })).toMatchObject({
+    kind: 'done',
+    status: 'sent',
+    alarms: [],
+  });
   expect(await store.alarms()).toEqual([]);
   expect(await store.begin(id)).toEqual({ kind: 'stale', arm: undefined });
-  expect(await store.ledger()).toMatchObject({ 'status:endpoint:sent': 1, 'status:endpoint:failed': 0, 'status:endpoint:pending': 0, 'attempts:schedule': 2 });
+  expect(await store.ledger()).toMatchObject({
+    'status:endpoint:sent': 1,
+    'status:endpoint:failed': 0,
+    'status:endpoint:pending': 0,
+    'attempts:schedule': 2,
+  });
   const delivery = await readDelivery(store.redis, store.keys, 'default', id);
-  expect(delivery?.attempts.map((attempt) => [attempt.class, attempt.code])).toEqual([['http_5xx', ''], ['sent', '204']]);
+  expect(delivery?.attempts.map((attempt) => [attempt.class, attempt.code])).toEqual([
+    ['http_5xx', ''],
+    ['sent', '204'],
+  ]);
 });
 
 test('an old alarm is told which one is valid now, so that a lost job is set again', async () => {

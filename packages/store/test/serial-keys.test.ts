@@ -55,10 +55,11 @@ test('waiters of a key survive that the target is closed when their turn comes',
   await store.begin(a3);
   await store.pause(erp);
   await store.end(go, 'posted');
-  const everywhere = async () => [...(await store.waiting(erp)), ...(await store.waiting(`${erp}/a`))].sort();
-  expect(await everywhere()).toEqual([`${a2}-1`, `${a3}-1`].sort());
+  const everywhere = async () =>
+    [...(await store.waiting(erp)), ...(await store.waiting(`${erp}/a`))].toSorted();
+  expect(await everywhere()).toEqual([`${a2}-1`, `${a3}-1`].toSorted());
   for (let sweeps = 0; sweeps < 3; sweeps += 1) expect(await store.transitions.sweepGates(10)).toEqual([]);
-  expect(await everywhere()).toEqual([`${a2}-1`, `${a3}-1`].sort());
+  expect(await everywhere()).toEqual([`${a2}-1`, `${a3}-1`].toSorted());
 
   const alarms = [...(await store.resume(erp))];
   for (let rounds = 0; rounds < 20 && alarms.length > 0; rounds += 1) {
@@ -120,7 +121,11 @@ test('a replay at an ERP keeps to the order of its key', async () => {
   const asked = await store.replay(a2);
   const alarmId = asked.kind === 'ok' ? asked.alarm.alarmId : '';
   expect(await store.begin(a2, alarmId)).toEqual({ kind: 'parked', why: 'cap' });
-  expect((await store.end(go, 'posted', { handOffToken: newId() })).handOff).toMatchObject({ delivery: a2, alarmId, trigger: 'replay' });
+  expect((await store.end(go, 'posted', { handOffToken: newId() })).handOff).toMatchObject({
+    delivery: a2,
+    alarmId,
+    trigger: 'replay',
+  });
 });
 
 test('when the breaker opens, a slot that was only reserved is given back, at the target and at the key', async () => {

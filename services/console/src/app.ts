@@ -17,15 +17,24 @@ const SNAPSHOT_VALID_MS = 30_000;
 const DOCUMENTS_EVERY_MS = 30_000;
 
 /** Exports the ledger: the figures of the whole fleet, once. */
-export async function start(config: ServiceConfig, context: ServiceContext): Promise<{ readonly opsPort: number }> {
+export async function start(
+  config: ServiceConfig,
+  context: ServiceContext,
+): Promise<{ readonly opsPort: number }> {
   const { defer, logger } = context;
   const registry = createRegistry({ processMetrics: true });
   let taken: { snapshot: FleetSnapshot; takenAt: number } | undefined;
-  const current = (): typeof taken => (taken && performance.now() - taken.takenAt < SNAPSHOT_VALID_MS ? taken : undefined);
+  const current = (): typeof taken =>
+    taken && performance.now() - taken.takenAt < SNAPSHOT_VALID_MS ? taken : undefined;
   exportFleet(registry, current);
 
   const deliveries = openDeliveries(config, context);
-  const ops = await startOpsServer({ host: config.host, port: config.opsPort, registry, notReady: () => (current() ? [] : ['Redis has not answered yet']) });
+  const ops = await startOpsServer({
+    host: config.host,
+    port: config.opsPort,
+    registry,
+    notReady: () => (current() ? [] : ['Redis has not answered yet']),
+  });
   defer('ops', () => ops.close());
   const client = createHttpClient({});
   defer('http client', () => client.close());
@@ -34,7 +43,10 @@ export async function start(config: ServiceConfig, context: ServiceContext): Pro
   const counts = new Map<string, DocumentCount>();
   const stopCounting = startLoop(
     DOCUMENTS_EVERY_MS,
-    () => countAll(deliveries, targets, counts, (target, error) => logger.warn({ target, reason: messageOf(error) }, "the ERP's documents could not be counted")),
+    () =>
+      countAll(deliveries, targets, counts, (target, error) =>
+        logger.warn({ target, reason: messageOf(error) }, "the ERP's documents could not be counted"),
+      ),
     (error) => logger.error({ err: error }, 'counting documents failed'),
   );
   defer('counting documents', stopCounting);

@@ -21,7 +21,10 @@ const FAN_OUT_CONCURRENCY = 20;
 const ATTEMPT_CONCURRENCY = 200;
 
 /** Fans events out, makes the HTTP attempts, owns the retry schedule and the dead letters. */
-export async function start(config: ServiceConfig, context: ServiceContext): Promise<{ readonly opsPort: number }> {
+export async function start(
+  config: ServiceConfig,
+  context: ServiceContext,
+): Promise<{ readonly opsPort: number }> {
   const { defer, logger, signal } = context;
   const { breakwater, host, opsPort } = config;
   const registry = createRegistry({ processMetrics: true });
@@ -31,7 +34,12 @@ export async function start(config: ServiceConfig, context: ServiceContext): Pro
   defer('worker connection', () => closeRedis(worker));
   const deliveries = openDeliveries(config, context);
   const { keys, redis } = deliveries;
-  const ops = await startOpsServer({ host, port: opsPort, registry, notReady: () => (redis.status === 'ready' && worker.status === 'ready' ? [] : ['Redis is not reachable']) });
+  const ops = await startOpsServer({
+    host,
+    port: opsPort,
+    registry,
+    notReady: () => (redis.status === 'ready' && worker.status === 'ready' ? [] : ['Redis is not reachable']),
+  });
   defer('ops', () => ops.close());
 
   // Planning needs the targets' mappings and never calls an ERP.
@@ -41,15 +49,27 @@ export async function start(config: ServiceConfig, context: ServiceContext): Pro
 
   const client = createHttpClient({ guard: createEgressGuard(breakwater.egress) });
   defer('http client', () => client.close());
-  const perform = createEndpointSender({ redis, keys, client, secrets: createSecretBox(breakwater.encryptionKeys), signal });
+  const perform = createEndpointSender({
+    redis,
+    keys,
+    client,
+    secrets: createSecretBox(breakwater.encryptionKeys),
+    signal,
+  });
   const attempt = createAttempts({ ...deliveries, perform, onAttempt: metrics.attempt, signal });
   const fanOut = createFanOut({ ...deliveries, config: breakwater, targets });
 
   const stopSweeper = startSweeper(deliveries);
   defer('sweeper', stopSweeper);
-  const events = startEventWorker({ redis: worker, keys, concurrency: FAN_OUT_CONCURRENCY, logger }, async (job) => void (await fanOut(job)));
+  const events = startEventWorker(
+    { redis: worker, keys, concurrency: FAN_OUT_CONCURRENCY, logger },
+    async (job) => void (await fanOut(job)),
+  );
   defer('event worker', () => events.close());
-  const attempts = startAlarmWorker({ redis: worker, keys, queue: 'deliveries', concurrency: ATTEMPT_CONCURRENCY, logger }, (job, alarmId) => attempt(job.delivery, alarmId));
+  const attempts = startAlarmWorker(
+    { redis: worker, keys, queue: 'deliveries', concurrency: ATTEMPT_CONCURRENCY, logger },
+    (job, alarmId) => attempt(job.delivery, alarmId),
+  );
   defer('attempt worker', () => attempts.close());
   return { opsPort: ops.port };
 }

@@ -24,7 +24,10 @@ const CONCURRENCY = 100;
 const FOLLOW_EVERY_MS = 1_000;
 
 /** Posts events to ERP targets, behind a circuit breaker, never twice. */
-export async function start(config: ServiceConfig, context: ServiceContext): Promise<{ readonly opsPort: number }> {
+export async function start(
+  config: ServiceConfig,
+  context: ServiceContext,
+): Promise<{ readonly opsPort: number }> {
   const { defer, logger, signal } = context;
   const registry = createRegistry({ processMetrics: true });
   const metrics = createAttemptMetrics(registry);
@@ -50,7 +53,11 @@ export async function start(config: ServiceConfig, context: ServiceContext): Pro
   const targets = createErpTargets(config.breakwater, client);
   const valves = openValves(targets, { redis, keys });
   defer('valves', () => valves.forEach((valve) => valve.shutdown()));
-  const guarded = (target: string, probe: boolean, call: Parameters<Valve['run']>[1]): ReturnType<Valve['run']> => {
+  const guarded = (
+    target: string,
+    probe: boolean,
+    call: Parameters<Valve['run']>[1],
+  ): ReturnType<Valve['run']> => {
     const valve = valves.get(target);
     return valve ? valve.run(probe, call) : call();
   };
@@ -61,7 +68,8 @@ export async function start(config: ServiceConfig, context: ServiceContext): Pro
   const stopFollowing = startLoop(
     FOLLOW_EVERY_MS,
     async () => {
-      for (const { name, config: target } of targets.values()) await writeGate(redis, keys, erpDestination(name), target.maxInFlight, policyOfTarget(target));
+      for (const { name, config: target } of targets.values())
+        await writeGate(redis, keys, erpDestination(name), target.maxInFlight, policyOfTarget(target));
       gatesWritten = true;
       for (const valve of valves.values()) await valve.refresh();
     },
@@ -70,11 +78,22 @@ export async function start(config: ServiceConfig, context: ServiceContext): Pro
   defer('following the breakers', stopFollowing);
   const stopSweeper = startSweeper(deliveries);
   defer('sweeper', stopSweeper);
-  const attempts = startAlarmWorker({ redis: worker, keys, queue: 'erp', concurrency: CONCURRENCY, logger }, (job, alarmId) => attempt(job.delivery, alarmId));
+  const attempts = startAlarmWorker(
+    { redis: worker, keys, queue: 'erp', concurrency: CONCURRENCY, logger },
+    (job, alarmId) => attempt(job.delivery, alarmId),
+  );
   defer('attempt worker', () => attempts.close());
   return { opsPort: ops.port };
 }
 
-function openValves(targets: ReadonlyMap<string, ReadyErpTarget>, { redis, keys }: Pick<ReturnType<typeof openDeliveries>, 'redis' | 'keys'>): Map<string, Valve> {
-  return new Map([...targets.keys()].map((name) => [name, new Valve(name, () => readBreaker(redis, keys, erpDestination(name)))]));
+function openValves(
+  targets: ReadonlyMap<string, ReadyErpTarget>,
+  { redis, keys }: Pick<ReturnType<typeof openDeliveries>, 'redis' | 'keys'>,
+): Map<string, Valve> {
+  return new Map(
+    [...targets.keys()].map((name) => [
+      name,
+      new Valve(name, () => readBreaker(redis, keys, erpDestination(name))),
+    ]),
+  );
 }

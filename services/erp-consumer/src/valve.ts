@@ -22,6 +22,9 @@ export class Valve {
   readonly #breaker: CircuitBreaker<[() => Promise<AttemptResult>], AttemptResult>;
   readonly #ask: () => Promise<FleetState>;
 
+  /** opossum keeps the object that it is given and reads `resetTimeout` from it at each opening. */
+  readonly #options: { resetTimeout?: number } = {};
+
   /** `ask` reads the fleet's state of this target's breaker. */
   constructor(target: string, ask: () => Promise<FleetState>) {
     this.#ask = ask;
@@ -31,14 +34,14 @@ export class Valve {
         if (result.kind === 'failed' || result.kind === 'unknown') throw new BadResult(result);
         return result;
       },
-      {
+      Object.assign(this.#options, {
         name: target,
-        timeout: false, // the HTTP client bounds every call; opossum's time-out would not end it
+        timeout: false as const, // the HTTP client bounds every call; opossum's time-out would not end it
         errorThresholdPercentage: 100, // strict `>`: never opens by itself
         volumeThreshold: Number.MAX_SAFE_INTEGER,
         rollingPercentilesEnabled: false,
         enableSnapshots: false,
-      },
+      }),
     );
   }
 
@@ -47,8 +50,8 @@ export class Valve {
     const fleet = await this.#ask();
     if (fleet.state !== 'open') this.#breaker.close(); // half-open: who may probe is decided by the fleet's gate
     else if (!this.#breaker.opened) {
-      // opossum reads its reset time-out at each opening; a person's opening has no end of its own.
-      optionsOf(this.#breaker).resetTimeout = fleet.waitMs > 0 ? fleet.waitMs : FORCED_RESET_MS;
+      // A person's opening has no end of its own.
+      this.#options.resetTimeout = fleet.waitMs > 0 ? fleet.waitMs : FORCED_RESET_MS;
       this.#breaker.open();
     }
   }
@@ -62,7 +65,8 @@ export class Valve {
       return await this.#breaker.fire(call);
     } catch (error) {
       if (error instanceof BadResult) return error.result;
-      if (CircuitBreaker.isOurError(error as Error)) return { kind: 'deferred', message: 'the circuit breaker is open' };
+      if (error instanceof Error && CircuitBreaker.isOurError(error))
+        return { kind: 'deferred', message: 'the circuit breaker is open' };
       throw error;
     }
   }
@@ -76,8 +80,3 @@ type FleetState = Pick<BreakerState, 'state' | 'waitMs'>;
 
 /** Longer than setTimeout can wait would fire at once; the next refresh comes within a second anyway. */
 const FORCED_RESET_MS = 3_600_000;
-
-/** Typed as read-only by nobody, but missing from @types/opossum. */
-function optionsOf(breaker: object): { resetTimeout: number } {
-  return (breaker as { options: { resetTimeout: number } }).options;
-}

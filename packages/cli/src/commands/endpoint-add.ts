@@ -1,9 +1,10 @@
-import { addEndpoint, checkEndpointUrl, type NewEndpoint } from '@breakwater/core/endpoints';
-import { createSecretBox, type SecretBox } from '@breakwater/store/secret-box';
+import { addEndpoint, draftEndpoint, type NewEndpoint } from '@breakwater/core/endpoints';
+import { createSecretBox } from '@breakwater/store/secret-box';
 import { type Command, Option } from 'commander';
 import type { CliContext } from '../context.ts';
 import { collect, dryRunOption, parseDuration, parseList, parseSchedule, wholeNumber } from '../options.ts';
-import { type Store, withStore } from '../store-access.ts';
+import { printable } from '../output/printable.ts';
+import { withStore } from '../store-access.ts';
 import { renderEndpoint, withoutSecrets } from './endpoint-view.ts';
 
 interface AddOptions {
@@ -71,15 +72,14 @@ async function add(context: CliContext, options: AddOptions): Promise<void> {
   await withStore(context, async (store) => {
     const deps = { ...store, config, secrets };
     if (options.dryRun) {
-      await rehearse(deps, wanted);
-      const url = checkEndpointUrl(config, wanted.url);
-      const { secret: _, ...shown } = wanted;
+      const { endpoint } = draftEndpoint(config, secrets, wanted);
+      const { id: _id, createdAt: _createdAt, ...shown } = withoutSecrets(endpoint, false);
       return context.print(
-        { dryRun: true, ...shown, url },
-        () => `An endpoint for ${url} would be added. Nothing was changed.`,
+        { dryRun: true, ...shown },
+        () => `An endpoint for ${printable(endpoint.url)} would be added. Nothing was changed.`,
       );
     }
-    const { endpoint, secret } = await addEndpoint(deps, wanted);
+    const { endpoint, secret } = await addEndpoint(deps, wanted, context.actor);
     const shown = withoutSecrets(endpoint, false);
     context.print({ ...shown, secret }, () =>
       [
@@ -118,29 +118,4 @@ function toNewEndpoint(options: AddOptions, operator: string): NewEndpoint {
     ...(reference !== undefined && { reference }),
     ...(secret !== undefined && { secret }),
   };
-}
-
-/** Thrown in the place of the first thing that would be written. */
-class Rehearsed extends Error {}
-
-/**
- * Everything that addEndpoint refuses, without its write. A record holds its secret sealed, so nothing can be written
- * before the secret is; a box that seals for nobody ends the work there, with every check made.
- */
-async function rehearse(
-  deps: Store & { config: ReturnType<CliContext['config']>; secrets: SecretBox },
-  wanted: NewEndpoint,
-): Promise<void> {
-  const secrets: SecretBox = {
-    open: deps.secrets.open,
-    seal(text) {
-      deps.secrets.seal(text); // throws where no encryption key is configured
-      throw new Rehearsed();
-    },
-  };
-  try {
-    await addEndpoint({ ...deps, secrets }, wanted);
-  } catch (error) {
-    if (!(error instanceof Rehearsed)) throw error;
-  }
 }

@@ -38,7 +38,10 @@ export function stormCommand(program: Command, context: CliContext): void {
     .option('--url <url>', 'where ingest listens (default: INGEST_URL, else http://127.0.0.1:8080)')
     .option('--erp-latency <ms>', 'of the ERP simulator during the run: 500 or 4000-8000', parseLatency)
     .option('--erp-error-rate <share>', 'of the ERP simulator during the run: 0 to 1', parseShare)
-    .addHelpText('after', '\nEnds when everything that follows from the run is sent or a dead letter. Exit code 0 only when the numbers are exact;\ndead letters that account for missing postings are exact, times never decide.')
+    .addHelpText(
+      'after',
+      '\nEnds when everything that follows from the run is sent or a dead letter. Exit code 0 only when the numbers are exact;\ndead letters that account for missing postings are exact, times never decide.',
+    )
     .action(context.action((options: StormOptions) => storm(context, options)));
 }
 
@@ -50,7 +53,12 @@ async function storm(context: CliContext, options: StormOptions): Promise<number
   const restore = await setFaults(config, plan.sourceName, options);
   const progress = showProgress(context.io);
   try {
-    const figures = await withStore(context, (store) => runStorm(plan, { ...store, targets, signal: context.io.signal, onProgress: progress.update }), { outageMs: REDIS_OUTAGE_MS });
+    const figures = await withStore(
+      context,
+      (store) =>
+        runStorm(plan, { ...store, targets, signal: context.io.signal, onProgress: progress.update }),
+      { outageMs: REDIS_OUTAGE_MS },
+    );
     progress.stop();
     context.print(figures, () => renderFigures(figures));
     return exitCode(figures);
@@ -71,14 +79,24 @@ const exitCode = (figures: Figures): number => (figures.exact ? 0 : 1);
 
 function planStorm(context: CliContext, config: BreakwaterConfig, options: StormOptions): StormPlan {
   const source = Object.hasOwn(config.sources, options.source) ? config.sources[options.source] : undefined;
-  if (!source) throw new AppError('not_found', `No source is called ${options.source}. Configured: ${Object.keys(config.sources).join(', ') || 'none'}.`);
-  if (options.deliveries < options.orders) throw new AppError('request_invalid', `--deliveries is ${options.deliveries}: at least one for each of the ${options.orders} orders is needed.`);
-  if (options.run !== undefined && !/^[A-Za-z0-9_-]{1,64}$/.test(options.run)) throw new AppError('request_invalid', '--run takes up to 64 letters, digits, - and _.');
+  if (!source)
+    throw new AppError(
+      'not_found',
+      `No source is called ${options.source}. Configured: ${Object.keys(config.sources).join(', ') || 'none'}.`,
+    );
+  if (options.deliveries < options.orders)
+    throw new AppError(
+      'request_invalid',
+      `--deliveries is ${options.deliveries}: at least one for each of the ${options.orders} orders is needed.`,
+    );
+  if (options.run !== undefined && !/^[A-Za-z0-9_-]{1,64}$/.test(options.run))
+    throw new AppError('request_invalid', '--run takes up to 64 letters, digits, - and _.');
   const routes = config.routes.filter((route) => route.source === options.source);
   const type = routes.flatMap((route) => route.types).find((each) => !each.includes('*'));
   const serialKeys = routes.flatMap((route) => config.erpTargets[route.target]?.serialKey?.pointer ?? []);
   const base = options.url ?? context.io.env['INGEST_URL'] ?? 'http://127.0.0.1:8080';
-  if (!URL.canParse(base)) throw new AppError('request_invalid', `${base} is not a URL: give --url http://host:port.`);
+  if (!URL.canParse(base))
+    throw new AppError('request_invalid', `${base} is not a URL: give --url http://host:port.`);
   return {
     run: options.run ?? randomBytes(4).toString('hex'),
     sourceName: options.source,
@@ -91,11 +109,19 @@ function planStorm(context: CliContext, config: BreakwaterConfig, options: Storm
 }
 
 /** Sets the simulator's faults for the run, where asked to. Resolves to what puts the earlier ones back. */
-async function setFaults(config: BreakwaterConfig, source: string, options: StormOptions): Promise<() => Promise<void>> {
+async function setFaults(
+  config: BreakwaterConfig,
+  source: string,
+  options: StormOptions,
+): Promise<() => Promise<void>> {
   if (options.erpLatency === undefined && options.erpErrorRate === undefined) return async () => undefined;
   const target = config.routes.find((route) => route.source === source)?.target;
   const baseUrl = target === undefined ? undefined : config.erpTargets[target]?.adapter.baseUrl;
-  if (baseUrl === undefined) throw new AppError('request_invalid', `No route leads from ${source} to an ERP, so there is none whose faults could be set.`);
+  if (baseUrl === undefined)
+    throw new AppError(
+      'request_invalid',
+      `No route leads from ${source} to an ERP, so there is none whose faults could be set.`,
+    );
   try {
     const before = await readFaults(baseUrl);
     await writeFaults(baseUrl, {
@@ -110,14 +136,18 @@ async function setFaults(config: BreakwaterConfig, source: string, options: Stor
 }
 
 function parseLatency(text: string): [number, number] {
-  const [from, to, ...rest] = text.split('-').map((part) => parseDurationMs(part) ?? (/^\d+$/.test(part) ? Number(part) : Number.NaN));
+  const [from, to, ...rest] = text
+    .split('-')
+    .map((part) => parseDurationMs(part) ?? (/^\d+$/.test(part) ? Number(part) : Number.NaN));
   const range: [number, number] = [from ?? Number.NaN, to ?? from ?? Number.NaN];
-  if (rest.length > 0 || range.some(Number.isNaN) || range[0] > range[1]) throw new InvalidArgumentError('Expected milliseconds such as 500, or a range such as 4000-8000.');
+  if (rest.length > 0 || range.some(Number.isNaN) || range[0] > range[1])
+    throw new InvalidArgumentError('Expected milliseconds such as 500, or a range such as 4000-8000.');
   return range;
 }
 
 function parseShare(text: string): number {
   const share = Number(text);
-  if (text.trim() === '' || !(share >= 0 && share <= 1)) throw new InvalidArgumentError('Expected a share from 0 to 1, such as 0.3.');
+  if (text.trim() === '' || !(share >= 0 && share <= 1))
+    throw new InvalidArgumentError('Expected a share from 0 to 1, such as 0.3.');
   return share;
 }

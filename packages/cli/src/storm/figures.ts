@@ -69,7 +69,11 @@ export async function countAtErp(
 }
 
 /** Documents under one reference; undefined when the ERP does not say. */
-async function countDocuments(target: ReadyErpTarget, event: EventRecord, reference: string): Promise<number | undefined> {
+async function countDocuments(
+  target: ReadyErpTarget,
+  event: EventRecord,
+  reference: string,
+): Promise<number | undefined> {
   const input = contentOf(event).mappingInput;
   const document = await target.mapping.document(input, reference);
   for (let asked = 0; asked < LOOKUPS; asked += 1) {
@@ -108,17 +112,31 @@ export function judge(outcome: Outcome): Figures {
   const all = outcome.statuses.flatMap((status) => status.deliveries);
   const acknowledged = outcome.acknowledgedMs.length;
   const accepted = outcome.statuses.filter((status) => status.recorded).length - outcome.known;
-  const deadLetters = all.filter((delivery) => delivery.status === 'dead_letter').map(({ id, reason }) => ({ delivery: id, reason }));
+  const deadLetters = all
+    .filter((delivery) => delivery.status === 'dead_letter')
+    .map(({ id, reason }) => ({ delivery: id, reason }));
   const { owed, dead, postings, distinctReferences, unanswered } = outcome.erp;
   const problems: string[] = [];
   const expect = (right: boolean, problem: string): void => void (right || problems.push(problem));
-  expect(acknowledged === outcome.deliveries, `${acknowledged} of ${outcome.deliveries} deliveries were acknowledged`);
-  expect(accepted === outcome.orders - outcome.known, `accepted ${accepted}, expected ${outcome.orders - outcome.known}`);
-  expect(outcome.ledgerGrowth >= accepted, `the ledger grew by ${outcome.ledgerGrowth}, less than the ${accepted} accepted`);
+  expect(
+    acknowledged === outcome.deliveries,
+    `${acknowledged} of ${outcome.deliveries} deliveries were acknowledged`,
+  );
+  expect(
+    accepted === outcome.orders - outcome.known,
+    `accepted ${accepted}, expected ${outcome.orders - outcome.known}`,
+  );
+  expect(
+    outcome.ledgerGrowth >= accepted,
+    `the ledger grew by ${outcome.ledgerGrowth}, less than the ${accepted} accepted`,
+  );
   expect(all.length > 0, 'no route or endpoint wants these events: they are unrouted');
   expect(unanswered === 0, `the ERP did not answer for ${unanswered} references`);
   expect(postings === distinctReferences, `${postings - distinctReferences} documents too many at the ERP`);
-  expect(distinctReferences + dead >= owed - unanswered, `${owed} postings were owed, but ${distinctReferences} documents and ${dead} dead letters account for fewer`);
+  expect(
+    distinctReferences + dead >= owed - unanswered,
+    `${owed} postings were owed, but ${distinctReferences} documents and ${dead} dead letters account for fewer`,
+  );
   expect(distinctReferences <= owed, `${distinctReferences} references were posted, but ${owed} were owed`);
   return {
     run: outcome.run,

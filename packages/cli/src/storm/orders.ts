@@ -41,7 +41,12 @@ export function makeOrder(shape: OrderShape, run: string, number: number): Order
 }
 
 /** Puts a value where the source is configured to find it. */
-function place(document: Record<string, unknown>, headers: Record<string, string[]>, locator: Locator | undefined, value: string): void {
+function place(
+  document: Record<string, unknown>,
+  headers: Record<string, string[]>,
+  locator: Locator | undefined,
+  value: string,
+): void {
   if (!locator) return;
   if ('header' in locator) headers[locator.header] = [value];
   else setPointer(document, locator.pointer, value);
@@ -54,7 +59,7 @@ function setPointer(document: Record<string, unknown>, pointer: string, value: s
   let parent = document;
   for (const token of tokens) {
     const child = parent[token];
-    const next = typeof child === 'object' && child !== null ? (child as Record<string, unknown>) : {};
+    const next: Record<string, unknown> = typeof child === 'object' && child !== null ? { ...child } : {};
     parent[token] = next;
     parent = next;
   }
@@ -62,7 +67,11 @@ function setPointer(document: Record<string, unknown>, pointer: string, value: s
 }
 
 /** Every order once, the rest spread evenly over all; in random order, so that duplicates overlap. */
-export function shuffledDeliveries(orders: number, deliveries: number, random: () => number = Math.random): number[] {
+export function shuffledDeliveries(
+  orders: number,
+  deliveries: number,
+  random: () => number = Math.random,
+): number[] {
   const list = Array.from({ length: deliveries }, (_, index) => index % orders);
   for (let index = list.length - 1; index > 0; index -= 1) {
     const other = Math.floor(random() * (index + 1));

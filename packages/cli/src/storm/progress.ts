@@ -13,7 +13,13 @@ const LINE_EVERY_MS = 5_000;
 export function showProgress(io: Io): ProgressView {
   if (!io.stderrIsTty) return lines(io);
   const bars = new cliProgress.MultiBar(
-    { stream: io.stderr, format: '{label} {bar} {value}/{total} {note}', clearOnComplete: true, hideCursor: true, barsize: 40 },
+    {
+      stream: io.stderr,
+      format: '{label} {bar} {value}/{total} {note}',
+      clearOnComplete: true,
+      hideCursor: true,
+      barsize: 40,
+    },
     cliProgress.Presets.legacy,
   );
   const sends = bars.create(1, 0, { label: 'acknowledged', note: '' });
@@ -23,7 +29,9 @@ export function showProgress(io: Io): ProgressView {
       sends.setTotal(progress.deliveries);
       sends.update(progress.acknowledged);
       ends.setTotal(progress.orders);
-      ends.update(progress.done, { note: progress.deadLetters > 0 ? `${progress.deadLetters} dead letters` : '' });
+      ends.update(progress.done, {
+        note: progress.deadLetters > 0 ? `${progress.deadLetters} dead letters` : '',
+      });
     },
     stop: () => bars.stop(),
   };
@@ -35,7 +43,9 @@ function lines(io: Io): ProgressView {
     update(progress) {
       if (performance.now() < next) return;
       next = performance.now() + LINE_EVERY_MS;
-      io.stderr.write(`acknowledged ${progress.acknowledged}/${progress.deliveries}, done ${progress.done}/${progress.orders}, dead letters ${progress.deadLetters}\n`);
+      io.stderr.write(
+        `acknowledged ${progress.acknowledged}/${progress.deliveries}, done ${progress.done}/${progress.orders}, dead letters ${progress.deadLetters}\n`,
+      );
     },
     stop: () => undefined,
   };

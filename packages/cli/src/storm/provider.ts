@@ -52,7 +52,8 @@ export async function sendStorm(options: SendOptions): Promise<SendResult> {
           options.onProgress(acknowledgedMs.length);
           break;
         }
-        if (PERMANENT.has(answer.status)) throw new Error(`the gateway answered ${answer.status}: ${answer.text.slice(0, 300)}`);
+        if (PERMANENT.has(answer.status))
+          throw new Error(`the gateway answered ${answer.status}: ${answer.text.slice(0, 300)}`);
         retries += 1;
         await pause(Math.min(BACKOFF_MS.from * 2 ** failures, BACKOFF_MS.to), signal);
       }
@@ -67,8 +68,17 @@ export async function sendStorm(options: SendOptions): Promise<SendResult> {
 }
 
 /** One send. Status 0: no answer. A timestamp that is signed is fresh in every send, as with real providers. */
-async function send(options: SendOptions, order: Order, agent: Agent, secure: boolean): Promise<{ status: number; ms: number; text: string }> {
-  const headers = signAsProvider(options.source, { headers: order.headers, body: order.body, nowMs: Date.now() });
+async function send(
+  options: SendOptions,
+  order: Order,
+  agent: Agent,
+  secure: boolean,
+): Promise<{ status: number; ms: number; text: string }> {
+  const headers = signAsProvider(options.source, {
+    headers: order.headers,
+    body: order.body,
+    nowMs: Date.now(),
+  });
   const started = performance.now();
   return new Promise((resolve) => {
     const request = (secure ? httpsRequest : httpRequest)(options.url, {
@@ -84,7 +94,13 @@ async function send(options: SendOptions, order: Order, agent: Agent, secure: bo
       const chunks: Buffer[] = [];
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
       response.on('error', none);
-      response.on('end', () => resolve({ status: response.statusCode ?? 0, ms: performance.now() - started, text: Buffer.concat(chunks).toString('utf8') }));
+      response.on('end', () =>
+        resolve({
+          status: response.statusCode ?? 0,
+          ms: performance.now() - started,
+          text: Buffer.concat(chunks).toString('utf8'),
+        }),
+      );
     });
     request.end(order.body);
   });

@@ -10,7 +10,11 @@ export function renderFigures(figures: Figures): string {
   const rows: [string, string, string][] = [
     ['orders', String(figures.orders), ''],
     ['deliveries acknowledged', String(figures.acknowledged), `expected ${figures.deliveries}`],
-    ['accepted', String(figures.accepted), accepted === 0 ? 'nothing new: this run was here before' : 'events counted by the ledger'],
+    [
+      'accepted',
+      String(figures.accepted),
+      accepted === 0 ? 'nothing new: this run was here before' : 'events counted by the ledger',
+    ],
     ['deduped', String(figures.deduped), 'acknowledged, nothing done'],
     ['ERP postings', String(figures.postings), 'documents at the ERP for these orders'],
     ['distinct references', String(figures.distinctReferences), ''],
@@ -18,14 +22,25 @@ export function renderFigures(figures: Figures): string {
     ['sent', String(figures.sent), ''],
     ['dead letters', String(figures.deadLetters.length), ''],
     ['sends repeated', String(figures.retries), 'no 2xx the first time'],
-    ['acknowledged in ms', `${figures.ack.p50Ms} / ${figures.ack.p99Ms} / ${figures.ack.maxMs}`, 'p50 / p99 / max, as the provider saw it'],
+    [
+      'acknowledged in ms',
+      `${figures.ack.p50Ms} / ${figures.ack.p99Ms} / ${figures.ack.maxMs}`,
+      'p50 / p99 / max, as the provider saw it',
+    ],
     ['seconds', String(figures.seconds), ''],
   ];
-  const dead = figures.deadLetters.slice(0, SHOWN_DEAD_LETTERS).map(({ delivery, reason }) => `  dead letter  ${printable(delivery)}  ${printable(reason)}`);
+  const dead = figures.deadLetters
+    .slice(0, SHOWN_DEAD_LETTERS)
+    .map(({ delivery, reason }) => `  dead letter  ${printable(delivery)}  ${printable(reason)}`);
   const more = figures.deadLetters.length - dead.length;
-  const verdict = figures.exact ? exactly(figures) : `NOT EXACT: ${figures.problems.map(printable).join('; ')}.`;
+  const verdict = figures.exact
+    ? exactly(figures)
+    : `NOT EXACT: ${figures.problems.map(printable).join('; ')}.`;
   return [
-    renderTable([{ title: `STORM ${figures.run}` }, { title: figures.source.toUpperCase() }, { title: '' }], rows),
+    renderTable(
+      [{ title: `STORM ${figures.run}` }, { title: figures.source.toUpperCase() }, { title: '' }],
+      rows,
+    ),
     ...dead,
     ...(more > 0 ? [`  and ${more} more: dead-letters list`] : []),
     '',

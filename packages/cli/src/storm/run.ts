@@ -42,11 +42,21 @@ const LOOK_EVERY_MS = 250;
 export async function runStorm(plan: StormPlan, deps: StormDeps): Promise<Figures> {
   const { redis, keys, signal } = deps;
   const started = performance.now();
-  const orders = Array.from({ length: plan.orders }, (_, index) => makeOrder(plan.shape, plan.run, index + 1));
-  const eventKeys = orders.map((order) => eventKey(plan.shape.source.operator, plan.sourceName, order.eventId));
+  const orders = Array.from({ length: plan.orders }, (_, index) =>
+    makeOrder(plan.shape, plan.run, index + 1),
+  );
+  const eventKeys = orders.map((order) =>
+    eventKey(plan.shape.source.operator, plan.sourceName, order.eventId),
+  );
   const known = (await readEventStatuses(redis, keys, eventKeys)).filter((status) => status.recorded).length;
   const acceptedBefore = (await readLedger(redis, keys)).accepted.get(plan.sourceName) ?? 0;
-  const progress = { acknowledged: 0, deliveries: plan.deliveries, done: 0, orders: plan.orders, deadLetters: 0 };
+  const progress = {
+    acknowledged: 0,
+    deliveries: plan.deliveries,
+    done: 0,
+    orders: plan.orders,
+    deadLetters: 0,
+  };
   const show = (change: Partial<StormProgress>): void => deps.onProgress(Object.assign(progress, change));
 
   const sending = sendStorm({
@@ -76,17 +86,28 @@ export async function runStorm(plan: StormPlan, deps: StormDeps): Promise<Figure
 }
 
 /** Looks until every event is terminal; only those that were not are looked at again. */
-async function waitForEnd(eventKeys: readonly string[], deps: StormDeps, sending: Promise<unknown>, show: (change: Partial<StormProgress>) => void): Promise<EventStatus[]> {
+async function waitForEnd(
+  eventKeys: readonly string[],
+  deps: StormDeps,
+  sending: Promise<unknown>,
+  show: (change: Partial<StormProgress>) => void,
+): Promise<EventStatus[]> {
   const { redis, keys, signal } = deps;
   const ended = new Map<string, EventStatus>();
-  let failed = false;
-  sending.catch(() => (failed = true)); // the caller sees why
-  while (!failed) {
+  const failed = new AbortController();
+  sending.catch(() => failed.abort()); // the caller sees why
+  while (!failed.signal.aborted) {
     if (signal.aborted) throw new Error('stopped');
     const open = eventKeys.filter((key) => !ended.has(key));
-    for (const status of await readEventStatuses(redis, keys, open)) if (isTerminal(status)) ended.set(status.key, status);
+    for (const status of await readEventStatuses(redis, keys, open))
+      if (isTerminal(status)) ended.set(status.key, status);
     const statuses = [...ended.values()];
-    show({ done: ended.size, deadLetters: statuses.flatMap((each) => each.deliveries).filter((delivery) => delivery.status === 'dead_letter').length });
+    show({
+      done: ended.size,
+      deadLetters: statuses
+        .flatMap((each) => each.deliveries)
+        .filter((delivery) => delivery.status === 'dead_letter').length,
+    });
     if (ended.size === eventKeys.length) {
       await sending; // duplicates may still be under way
       return readEventStatuses(redis, keys, eventKeys);

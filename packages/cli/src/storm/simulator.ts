@@ -1,3 +1,5 @@
+import { z } from 'zod';
+
 /** Faults of the ERP simulator (infra/erp-simulator); other ERPs have none to set. */
 export type Faults = Readonly<Record<string, unknown>>;
 
@@ -23,8 +25,14 @@ async function call(baseUrl: string, method: 'GET' | 'PUT', body?: Faults): Prom
       ...(body && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
     });
   } catch (error) {
-    throw new Error(`the ERP simulator at ${url.origin} does not answer: start it (npm start), or leave out --erp-latency and --erp-error-rate`, { cause: error });
+    throw new Error(
+      `the ERP simulator at ${url.origin} does not answer: start it (npm start), or leave out --erp-latency and --erp-error-rate`,
+      { cause: error },
+    );
   }
-  if (!response.ok) throw new Error(`the ERP simulator refused the faults (${response.status}): ${(await response.text()).slice(0, 300)}`);
-  return (await response.json()) as Faults;
+  if (!response.ok)
+    throw new Error(
+      `the ERP simulator refused the faults (${response.status}): ${(await response.text()).slice(0, 300)}`,
+    );
+  return z.record(z.string(), z.unknown()).parse(await response.json());
 }

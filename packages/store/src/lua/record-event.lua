@@ -18,7 +18,6 @@ if not plan then
 elseif plan == '[]' and ARGV[7] == '1' and ARGV[6] ~= '[]' then
   plan = ARGV[6]
   redis.call('HSET', KEYS[1], 'plan', plan)
-  redis.call('ZREM', P .. 'unrouted', event)
 end
 local function create(id, destination, entry)
   local v = redis.call('HMGET', key(P, id), 'status', 'attempts', 'seq')
@@ -39,4 +38,6 @@ for i = from + 1, math.min(from + wanted, #entries) do
   local id = event .. '.' .. entries[i].d
   if create(id, entries[i].d, entries[i]) then out[#out + 1] = id .. '-1' end
 end
+-- No job stands for an event that is fanned out by hand, so it stays listed until the last of its deliveries is made.
+if #entries > 0 and from + wanted >= #entries then redis.call('ZREM', P .. 'unrouted', event) end
 return out

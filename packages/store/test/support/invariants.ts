@@ -1,5 +1,6 @@
 import { DELIVERY_STATUSES } from '@breakwater/contracts/delivery';
-import { DESTINATIONS, type Destination, destinationOf, queueOf, SCHEDULE_LENGTH, type World } from './world.ts';
+import { DESTINATIONS, type Destination, destinationOf, queueOf, SCHEDULE_LENGTH } from './rules.ts';
+import type { World } from './world.ts';
 
 type Record_ = Readonly<Record<string, string>>;
 
@@ -29,12 +30,25 @@ return out`;
 /** Everything at one moment. Records that have not changed are the same objects as in `before`. */
 export async function takePicture({ store, ids }: World, before: Picture | undefined): Promise<Picture> {
   const { redis, keys } = store;
-  const names = [keys.ledger, keys.alarms('deliveries'), keys.alarms('erp'), keys.gates, ...GATES.map((gate) => keys.waiting(gate)), ...DELIVERY_STATUSES.map((status) => keys.byStatus('default', status)), ...ids.map((id) => keys.delivery(id))];
+  const names = [
+    keys.ledger,
+    keys.alarms('deliveries'),
+    keys.alarms('erp'),
+    keys.gates,
+    ...GATES.map((gate) => keys.waiting(gate)),
+    ...DELIVERY_STATUSES.map((status) => keys.byStatus('default', status)),
+    ...ids.map((id) => keys.delivery(id)),
+  ];
   const texts = (await redis.eval(READ, names.length, ...names)) as string[];
   const list = (text = ''): string[] => JSON.parse(text) as string[];
   const hash = (text = ''): Record_ => {
     const flat = list(text);
-    return Object.fromEntries(Array.from({ length: flat.length / 2 }, (_, index) => [flat[2 * index] ?? '', flat[2 * index + 1] ?? '']));
+    return Object.fromEntries(
+      Array.from({ length: flat.length / 2 }, (_, index) => [
+        flat[2 * index] ?? '',
+        flat[2 * index + 1] ?? '',
+      ]),
+    );
   };
   const [time, ledger, deliveries, erp, gates, ...rest] = texts;
   const records = new Map<string, Record_>();
@@ -64,10 +78,13 @@ function remember(record: Record_, text: string): Record_ {
 const fail = (message: string, facts?: unknown): never => {
   throw new Error(`${message}${facts === undefined ? '' : ` ${JSON.stringify(facts)}`}`);
 };
-const isTerminal = (record: Record_): boolean => ['sent', 'dead_letter', 'resolved'].includes(record['status'] ?? '');
-const inFlight = (record: Record_, now: number): boolean => record['run'] !== undefined && Number(record['runUntil']) > now;
+const isTerminal = (record: Record_): boolean =>
+  ['sent', 'dead_letter', 'resolved'].includes(record['status'] ?? '');
+const inFlight = (record: Record_, now: number): boolean =>
+  record['run'] !== undefined && Number(record['runUntil']) > now;
 const labelOf = (id: string): string => (queueOf(id) === 'erp' ? destinationOf(id).slice(4) : 'endpoint');
-const rowsOf = (record: Record_): [string, string][] => Object.entries(record).filter(([field]) => /^[al]\d+$/.test(field));
+const rowsOf = (record: Record_): [string, string][] =>
+  Object.entries(record).filter(([field]) => /^[al]\d+$/.test(field));
 
 export function checkPicture(world: World, picture: Picture, before: Picture | undefined): void {
   checkCounters(world, picture);
@@ -78,13 +95,16 @@ export function checkPicture(world: World, picture: Picture, before: Picture | u
     if (record !== old) checkRows(id, record, old ?? {});
   }
   checkSlots(picture);
-  for (const [gate, waiters] of picture.waiting) if (waiters.length > 0 && !picture.gates.has(gate)) fail(`nobody looks at gate ${gate}, which has waiters`);
+  for (const [gate, waiters] of picture.waiting)
+    if (waiters.length > 0 && !picture.gates.has(gate))
+      fail(`nobody looks at gate ${gate}, which has waiters`);
 }
 
 function checkCounters(world: World, { records, ledger }: Picture): void {
   const expected: Record<string, number> = {};
   const add = (field: string, by: number): void => void (expected[field] = (expected[field] ?? 0) + by);
-  for (const name of ['endpoint', 'looks', 'blind']) for (const status of DELIVERY_STATUSES) add(`status:${name}:${status}`, 0);
+  for (const name of ['endpoint', 'looks', 'blind'])
+    for (const status of DELIVERY_STATUSES) add(`status:${name}:${status}`, 0);
   for (const [id, record] of records) {
     const label = labelOf(id);
     add(`status:${label}:${record['status'] ?? ''}`, 1);
@@ -98,41 +118,59 @@ function checkCounters(world: World, { records, ledger }: Picture): void {
     add(`resolved:${label}`, record['status'] === 'resolved' && postings === 0 ? 1 : 0);
   }
   const begun = (ledger['attempts:schedule'] ?? 0) + (ledger['attempts:replay'] ?? 0) + world.deferred;
-  if (begun !== expected['begun']) fail('the attempts of the ledger are not those of the records', { begun, expected: expected['begun'] });
+  if (begun !== expected['begun'])
+    fail('the attempts of the ledger are not those of the records', { begun, expected: expected['begun'] });
   delete expected['begun'];
-  for (const [field, value] of Object.entries(expected)) if ((ledger[field] ?? 0) !== value) fail(`ledger ${field} is ${ledger[field]}, the records say ${value}`);
+  for (const [field, value] of Object.entries(expected))
+    if ((ledger[field] ?? 0) !== value) fail(`ledger ${field} is ${ledger[field]}, the records say ${value}`);
 }
 
 function checkIndexes({ records, byStatus }: Picture): void {
   for (const [status, listed] of byStatus) {
     const real = [...records].filter(([, record]) => record['status'] === status).map(([id]) => id);
-    if (real.toSorted().join() !== [...listed].toSorted().join()) fail(`the index of ${status} is not its records`, { listed, real });
+    if (real.toSorted().join() !== [...listed].toSorted().join())
+      fail(`the index of ${status} is not its records`, { listed, real });
   }
 }
 
 /** Whatever is not done, somebody will come back to. */
 function checkReachable(id: string, record: Record_, { alarms, waiting }: Picture): void {
-  const gates = [destinationOf(id) as string, ...(record['keyGate'] === undefined ? [] : [record['keyGate']])];
-  const known = (alarmId: string): boolean => alarms.has(alarmId) || gates.some((gate) => waiting.get(gate)?.includes(alarmId));
+  const gates = [
+    destinationOf(id) as string,
+    ...(record['keyGate'] === undefined ? [] : [record['keyGate']]),
+  ];
+  const known = (alarmId: string): boolean =>
+    alarms.has(alarmId) || gates.some((gate) => waiting.get(gate)?.includes(alarmId));
   const alarmId = `${id}-${record['seq'] ?? ''}`;
   if (!isTerminal(record) && !known(alarmId)) fail(`the alarm of ${alarmId} is lost`, record);
-  if ((record['replayId'] ?? '') !== '' && !known(`${id}-r${record['replayId']}`)) fail(`the replay of ${id} is lost`, record);
-  if (record['run'] !== undefined && ![...alarms].some((each) => each.startsWith(`${id}-`))) fail(`nobody looks whether attempt ${record['run']} of ${id} has died`, record);
-  if (record['status'] === 'held' && !gates.some((gate) => waiting.get(gate)?.includes(alarmId))) fail(`${id} is held and does not wait`, record);
+  if ((record['replayId'] ?? '') !== '' && !known(`${id}-r${record['replayId']}`))
+    fail(`the replay of ${id} is lost`, record);
+  if (record['run'] !== undefined && ![...alarms].some((each) => each.startsWith(`${id}-`)))
+    fail(`nobody looks whether attempt ${record['run']} of ${id} has died`, record);
+  if (record['status'] === 'held' && !gates.some((gate) => waiting.get(gate)?.includes(alarmId)))
+    fail(`${id} is held and does not wait`, record);
 }
 
 /** Rows are appended, never rewritten, and numbers only grow. */
 function checkRows(id: string, record: Record_, before: Record_): void {
-  for (const [field, row] of rowsOf(before)) if (record[field] !== row) fail(`row ${field} of ${id} was rewritten`, { before: row, now: record[field] });
-  for (const field of ['attempts', 'seq', 'replaysMade']) if (Number(record[field] ?? 0) < Number(before[field] ?? 0)) fail(`${field} of ${id} went back`);
-  if (Number(record['scheduleMade']) > SCHEDULE_LENGTH) fail(`${id} has more scheduled attempts than its schedule`, record);
-  if (record['run'] !== undefined && record[`a${record['run']}`] !== undefined) fail(`attempt ${record['run']} of ${id} has a row and is in flight`);
+  for (const [field, row] of rowsOf(before))
+    if (record[field] !== row)
+      fail(`row ${field} of ${id} was rewritten`, { before: row, now: record[field] });
+  for (const field of ['attempts', 'seq', 'replaysMade'])
+    if (Number(record[field] ?? 0) < Number(before[field] ?? 0)) fail(`${field} of ${id} went back`);
+  if (Number(record['scheduleMade']) > SCHEDULE_LENGTH)
+    fail(`${id} has more scheduled attempts than its schedule`, record);
+  if (record['run'] !== undefined && record[`a${record['run']}`] !== undefined)
+    fail(`attempt ${record['run']} of ${id} has a row and is in flight`);
 }
 
 function checkSlots({ records, now }: Picture): void {
   const flying = [...records].filter(([, record]) => inFlight(record, now));
   for (const [destination, { cap }] of Object.entries(DESTINATIONS) as [Destination, { cap: number }][]) {
-    const there = flying.filter(([id, record]) => destinationOf(id) === destination && (queueOf(id) === 'erp' || record['runTrigger'] === 'schedule'));
+    const there = flying.filter(
+      ([id, record]) =>
+        destinationOf(id) === destination && (queueOf(id) === 'erp' || record['runTrigger'] === 'schedule'),
+    );
     if (there.length > cap) fail(`${there.length} attempts in flight at ${destination}, its cap is ${cap}`);
   }
   const keys = flying.map(([, record]) => record['keyGate']).filter((key) => key !== undefined);

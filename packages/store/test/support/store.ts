@@ -6,7 +6,14 @@ import { closeRedis, connectRedis, type Redis } from '../../src/connection.ts';
 import { writeGate } from '../../src/gates.ts';
 import { createKeyspace, type Keyspace } from '../../src/keys.ts';
 import type { BreakerPolicy, DestinationPolicy, Policy } from '../../src/policy.ts';
-import { type BeginAnswer, type EndAnswer, type EndInput, type Go, type PlanEntry, Transitions } from '../../src/transitions.ts';
+import {
+  type BeginAnswer,
+  type EndAnswer,
+  type EndInput,
+  type Go,
+  type PlanEntry,
+  Transitions,
+} from '../../src/transitions.ts';
 import { sharedRedisUrl } from '../../../../test/support/redis.ts';
 
 export const silent = createLogger({ service: 'test', level: 'silent' });
@@ -31,7 +38,13 @@ export const POLICY: Policy = {
   dedupes: false,
 };
 
-export const BREAKER: BreakerPolicy = { consecutive: 5, window: 20, percentage: 50, fromMs: 60_000, toMs: 200_000 };
+export const BREAKER: BreakerPolicy = {
+  consecutive: 5,
+  window: 20,
+  percentage: 50,
+  fromMs: 60_000,
+  toMs: 200_000,
+};
 
 const open: Redis[] = [];
 afterEach(async () => {
@@ -59,10 +72,22 @@ export class Store {
   }
 
   /** Makes an event with these destinations. Resolves to the ids of its deliveries. */
-  async event(plan: readonly PlanEntry[], more: { source?: string; operator?: string } = {}): Promise<string[]> {
+  async event(
+    plan: readonly PlanEntry[],
+    more: { source?: string; operator?: string } = {},
+  ): Promise<string[]> {
     const eventKey = newId();
     const { source = 'shop', operator = 'default' } = more;
-    await this.transitions.recordEvent({ eventKey, source, operator, plan, fields: { eventId: `id-${eventKey}`, type: 't' }, from: 0, count: 1_000, replan: false });
+    await this.transitions.recordEvent({
+      eventKey,
+      source,
+      operator,
+      plan,
+      fields: { eventId: `id-${eventKey}`, type: 't' },
+      from: 0,
+      count: 1_000,
+      replan: false,
+    });
     return plan.map((entry) => deliveryId(eventKey, entry.d));
   }
 
@@ -114,9 +139,22 @@ export class Store {
   }
 
   async end(go: Go, outcome: EndInput['outcome'], more: Partial<EndInput> = {}): Promise<EndAnswer> {
-    const classes: Partial<Record<EndInput['outcome'], string>> = { failed: 'http_5xx', gone: 'http_gone', unknown: 'erp_unknown', rejected: 'erp_rejected', absent: 'not_found' };
+    const classes: Partial<Record<EndInput['outcome'], string>> = {
+      failed: 'http_5xx',
+      gone: 'http_gone',
+      unknown: 'erp_unknown',
+      rejected: 'erp_rejected',
+      absent: 'not_found',
+    };
     return this.transitions.endAttempt({
-      delivery: go.delivery, alarmId: go.alarmId, attempt: go.attempt, outcome, class: classes[outcome] ?? outcome, code: '', handOffToken: '', ...more,
+      delivery: go.delivery,
+      alarmId: go.alarmId,
+      attempt: go.attempt,
+      outcome,
+      class: classes[outcome] ?? outcome,
+      code: '',
+      handOffToken: '',
+      ...more,
     });
   }
 
@@ -126,7 +164,16 @@ export class Store {
   }
 
   async replay(id: string, more: Partial<Parameters<Transitions['requestReplay']>[0]> = {}) {
-    return this.transitions.requestReplay({ delivery: id, operator: 'default', replayId: newId(), mode: 'single', acknowledged: false, reason: 'test', actor: 'tester', ...more });
+    return this.transitions.requestReplay({
+      delivery: id,
+      operator: 'default',
+      replayId: newId(),
+      mode: 'single',
+      acknowledged: false,
+      reason: 'test',
+      actor: 'tester',
+      ...more,
+    });
   }
 
   /** Asks for a replay and begins it. */
@@ -148,9 +195,11 @@ export class Store {
   async lapse(id: string): Promise<void> {
     const past = (await this.now()) - 1;
     await this.redis.hset(this.keys.delivery(id), 'runUntil', past);
-    for (const gate of await this.gatesOf(id)) await this.redis.zadd(`${this.keys.gate(gate)}:running`, 'XX', past, id);
+    for (const gate of await this.gatesOf(id))
+      await this.redis.zadd(`${this.keys.gate(gate)}:running`, 'XX', past, id);
     const alarms = this.keys.alarms(id.includes('.erp_') ? 'erp' : 'deliveries');
-    for (const alarmId of await this.redis.zrange(alarms, 0, '-1')) if (String(alarmId).startsWith(`${id}-`)) await this.redis.zadd(alarms, 'XX', past, String(alarmId));
+    for (const alarmId of await this.redis.zrange(alarms, 0, '-1'))
+      if (alarmId.startsWith(`${id}-`)) await this.redis.zadd(alarms, 'XX', past, alarmId);
   }
 
   async gatesOf(id: string): Promise<string[]> {
@@ -171,7 +220,12 @@ export class Store {
   }
 
   async ledger(): Promise<Record<string, number>> {
-    return Object.fromEntries(Object.entries(await this.redis.hgetall(this.keys.ledger)).map(([field, value]) => [field, Number(value)]));
+    return Object.fromEntries(
+      Object.entries(await this.redis.hgetall(this.keys.ledger)).map(([field, value]) => [
+        field,
+        Number(value),
+      ]),
+    );
   }
 
   /** Redis' clock, ms. */

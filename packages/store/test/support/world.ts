@@ -2,32 +2,20 @@ import { deliveryId, hashId } from '@breakwater/contracts/ids';
 import { writeGate } from '../../src/gates.ts';
 import type { EndInput, Go } from '../../src/transitions.ts';
 import { Random } from './random.ts';
+import {
+  type Destination,
+  DESTINATIONS,
+  destinationOf,
+  ENDPOINT_OUTCOMES,
+  ERP_OUTCOMES,
+  LOOK_UP_OUTCOMES,
+  type Operation,
+  OPERATIONS,
+  type Outcome,
+  POLICY,
+  queueOf,
+} from './rules.ts';
 import { BREAKER, BY, Store } from './store.ts';
-
-export const SCHEDULE_LENGTH = 6;
-/** Everything is due at once, and time passes only where an operation says so: a run depends on its seed alone. */
-const POLICY = { scheduleMs: Array.from({ length: SCHEDULE_LENGTH }, () => 0), graceMs: 0, rearmMs: 0, earlyMs: 1e12, freeInterruptions: 2 };
-
-export const DESTINATIONS = {
-  ep_narrow: { cap: 1, keys: [] as string[] },
-  ep_wide: { cap: 3, keys: [] as string[] },
-  erp_looks: { cap: 2, keys: ['x', 'y'] },
-  erp_blind: { cap: 2, keys: [] as string[] },
-} as const;
-export type Destination = keyof typeof DESTINATIONS;
-export const destinationOf = (id: string): Destination => id.slice(id.indexOf('.') + 1) as Destination;
-export const queueOf = (id: string): 'deliveries' | 'erp' => (destinationOf(id).startsWith('erp_') ? 'erp' : 'deliveries');
-
-type Outcome = EndInput['outcome'];
-const ENDPOINT_OUTCOMES = { failed: 6, sent: 2, gone: 0.5, deferred: 1, unknown: 0.3 } as const;
-const ERP_OUTCOMES = { failed: 5, posted: 2.5, already_posted: 1, unknown: 2, rejected: 1, reference_conflict: 0.3, deferred: 1 } as const;
-const LOOK_UP_OUTCOMES = { absent: 3, already_posted: 1, failed: 3, deferred: 1 } as const;
-
-const OPERATIONS = {
-  ring: 40, end: 20, die: 6, lateEnd: 5, resendBegin: 3, resendEnd: 3, replay: 14, pause: 1.5, resume: 6, resolve: 0.3, sweepAlarms: 8, sweepGates: 5,
-  reservationsExpire: 3, backoffIsOver: 6, breakerByHand: 2, repeatFanOut: 1,
-} as const;
-export type Operation = keyof typeof OPERATIONS;
 
 /** Workers, their jobs, and people, all behaving as badly as they may. */
 export class World {
@@ -77,7 +65,9 @@ export class World {
 
   async ring(): Promise<void> {
     const old = this.random.pick(this.ids) ?? '';
-    const alarmId = this.random.chance(0.1) ? `${old}-${1 + Math.floor(this.random.next() * 12)}` : this.random.pick([...this.jobs]);
+    const alarmId = this.random.chance(0.1)
+      ? `${old}-${1 + Math.floor(this.random.next() * 12)}`
+      : this.random.pick([...this.jobs]);
     if (alarmId === undefined) return this.random.chance(0.5) ? this.sweepAlarms() : this.sweepGates();
     await this.begin(alarmId);
   }
@@ -103,8 +93,13 @@ export class World {
   /** `loss`: probability that the process dies before it acts on the answer. */
   async finish(go: Go, outcome: Outcome, handOff: boolean, loss: number): Promise<void> {
     const input: EndInput = {
-      delivery: go.delivery, alarmId: go.alarmId, attempt: go.attempt, outcome, code: '',
-      class: outcome === 'failed' && this.random.chance(0.3) ? 'timeout_response' : outcome, handOffToken: handOff ? this.#token() : '',
+      delivery: go.delivery,
+      alarmId: go.alarmId,
+      attempt: go.attempt,
+      outcome,
+      code: '',
+      class: outcome === 'failed' && this.random.chance(0.3) ? 'timeout_response' : outcome,
+      handOffToken: handOff ? this.#token() : '',
     };
     this.#lastEnd = input;
     if (this.flying.includes(go)) this.flying.splice(this.flying.indexOf(go), 1);
@@ -144,7 +139,11 @@ export class World {
     if (!last) return;
     const known = [...this.flying, ...this.zombies];
     const answer = await this.store.transitions.beginAttempt(last.id, last.alarmId, last.token);
-    if (answer.kind === 'go' && !known.some((go) => go.delivery === last.id && go.attempt === answer.go.attempt)) this.flying.push(answer.go);
+    if (
+      answer.kind === 'go' &&
+      !known.some((go) => go.delivery === last.id && go.attempt === answer.go.attempt)
+    )
+      this.flying.push(answer.go);
   }
 
   async resendEnd(): Promise<void> {
@@ -154,7 +153,11 @@ export class World {
   async replay(): Promise<void> {
     const id = this.random.pick(this.ids) ?? '';
     const mode = this.random.chance(0.8) ? 'restart' : 'single'; // a restart brings the dead back into the game
-    const answer = await this.store.replay(id, { mode, acknowledged: this.random.chance(0.8), replayId: this.#token() });
+    const answer = await this.store.replay(id, {
+      mode,
+      acknowledged: this.random.chance(0.8),
+      replayId: this.#token(),
+    });
     if (answer.kind === 'ok') this.#add([answer.alarm]);
   }
 
@@ -171,7 +174,10 @@ export class World {
   }
 
   async sweepAlarms(): Promise<void> {
-    this.#add([...(await this.store.transitions.sweepAlarms('deliveries', 20)), ...(await this.store.transitions.sweepAlarms('erp', 20))]);
+    this.#add([
+      ...(await this.store.transitions.sweepAlarms('deliveries', 20)),
+      ...(await this.store.transitions.sweepAlarms('erp', 20)),
+    ]);
   }
 
   async sweepGates(): Promise<void> {
@@ -181,7 +187,8 @@ export class World {
   async reservationsExpire(): Promise<void> {
     for (const gate of ['ep_narrow', 'ep_wide', 'erp_looks', 'erp_blind', 'erp_looks/x', 'erp_looks/y']) {
       for (const id of await this.store.running(gate)) {
-        if ((await this.store.number(id, 'run')) === 0) await this.store.redis.zadd(`${this.store.keys.gate(gate)}:running`, 'XX', 1, id);
+        if ((await this.store.number(id, 'run')) === 0)
+          await this.store.redis.zadd(`${this.store.keys.gate(gate)}:running`, 'XX', 1, id);
       }
     }
   }
@@ -189,7 +196,8 @@ export class World {
   async backoffIsOver(): Promise<void> {
     const { redis, keys } = this.store;
     for (const gate of ['erp_looks', 'erp_blind']) {
-      if ((await redis.hexists(keys.gate(gate), 'openUntil')) === 1) await redis.hset(keys.gate(gate), 'openUntil', 1);
+      if ((await redis.hexists(keys.gate(gate), 'openUntil')) === 1)
+        await redis.hset(keys.gate(gate), 'openUntil', 1);
       await redis.zadd(keys.gates, 'XX', 1, gate);
     }
   }
@@ -198,13 +206,20 @@ export class World {
   async timePasses(): Promise<void> {
     const { redis, keys } = this.store;
     for (const queue of ['deliveries', 'erp'] as const) {
-      for (const alarmId of await this.store.alarms(queue)) await redis.zadd(keys.alarms(queue), 'XX', 1, alarmId);
+      for (const alarmId of await this.store.alarms(queue))
+        await redis.zadd(keys.alarms(queue), 'XX', 1, alarmId);
     }
   }
 
   async breakerByHand(): Promise<void> {
     const gate = this.random.pick(['erp_looks', 'erp_blind']) ?? '';
-    this.#add(await this.store.transitions.setGate(gate, this.random.chance(0.2) ? 'breaker-open' : 'breaker-close', BY));
+    this.#add(
+      await this.store.transitions.setGate(
+        gate,
+        this.random.chance(0.2) ? 'breaker-open' : 'breaker-close',
+        BY,
+      ),
+    );
   }
 
   async repeatFanOut(): Promise<void> {
@@ -217,7 +232,20 @@ export class World {
     const key = keys[this.ids.indexOf(id) % Math.max(1, keys.length)];
     const plan = [{ d: destination, ...(key !== undefined && { k: `${destination}/${key}` }) }];
     const eventKey = id.slice(0, id.indexOf('.'));
-    this.#add((await this.store.transitions.recordEvent({ eventKey, source: 's', operator: 'default', plan, fields: { eventId: eventKey }, from: 0, count: 100, replan: false })).alarms);
+    this.#add(
+      (
+        await this.store.transitions.recordEvent({
+          eventKey,
+          source: 's',
+          operator: 'default',
+          plan,
+          fields: { eventId: eventKey },
+          from: 0,
+          count: 100,
+          replan: false,
+        })
+      ).alarms,
+    );
   }
 
   #outcome(go: Go): Outcome {
@@ -234,12 +262,17 @@ export class World {
   async #facts(id: string) {
     const { redis, keys } = this.store;
     const gate = await redis.hmget(keys.gate(destinationOf(id)), 'paused', 'forced', 'openUntil');
-    return { status: await this.store.status(id), paused: gate[0] === '1', open: gate[1] === '1' || Number(gate[2]) > (await this.store.now()) };
+    return {
+      status: await this.store.status(id),
+      paused: gate[0] === '1',
+      open: gate[1] === '1' || Number(gate[2]) > (await this.store.now()),
+    };
   }
 
   #begun(go: Go, before: { status: string | null; paused: boolean; open: boolean } | undefined): void {
     if (before && go.trigger === 'schedule') {
-      if (['sent', 'dead_letter', 'resolved'].includes(before.status ?? '')) throw new Error(`begun by schedule after ${before.status}`);
+      if (['sent', 'dead_letter', 'resolved'].includes(before.status ?? ''))
+        throw new Error(`begun by schedule after ${before.status}`);
       if (before.paused) throw new Error('begun by schedule at a paused destination');
     }
     if (before?.open) throw new Error('begun while the breaker was open');

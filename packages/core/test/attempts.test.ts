@@ -1,0 +1,131 @@
+import { expect, test } from '@jest/globals';
+import type { AttemptResult } from '@breakwater/contracts/attempt-result';
+import { readDelivery } from '@breakwater/store/deliveries';
+import type { Go } from '@breakwater/store/transitions';
+import { createAttempts } from '../src/attempts.ts';
+import { openWork } from './support/deliveries.ts';
+
+/** Rings alarms with a performer that answers as told and writes down what it was asked. */
+function rig(
+  perform: (go: Go) => Promise<AttemptResult> | AttemptResult,
+  signal = new AbortController().signal,
+) {
+  const work = openWork();
+  const made: Go[] = [];
+  const metrics: string[] = [];
+  const attempt = createAttempts({
+    ...work,
+    signal,
+    perform: async (go) => {
+      made.push(go);
+      return perform(go);
+    },
+    onAttempt: (destination, outcome) => metrics.push(`${destination} ${outcome}`),
+  });
+  return {
+    ...work,
+    made,
+    metrics,
+    ring: (alarmId: string) => attempt(alarmId.slice(0, alarmId.lastIndexOf('-')), alarmId),
+  };
+}
+
+const BY = { operator: 'default', reason: 'test', actor: 'tester' };
+const SENT: AttemptResult = { kind: 'sent', code: '200' };
+
+test('a ring makes one attempt, records it and sets the next alarm', async () => {
+  const { ring, made, metrics, delivery, redis, keys, status } = rig(() => ({
+    kind: 'failed',
+    class: 'http_5xx',
+    code: '500',
+    message: '',
+  }));
+  const id = await delivery();
+  expect(await ring(`${id}-1`)).toEqual({ kind: 'done' });
+  expect(made).toHaveLength(1);
+  expect(metrics).toEqual(['endpoint failed']);
+  expect(await status(id)).toBe('failed');
+  expect(Number(await redis.hget(`${keys.queues}:deliveries:${id}-2`, 'delay'))).toBe(3_600_000);
+});
+
+test('a ring for what is in flight or not due comes later; for what is done it does nothing', async () => {
+  const { ring, made, delivery, begin, end } = rig(() => SENT);
+  const id = await delivery();
+  const go = await begin(id);
+  expect(await ring(`${id}-1`)).toMatchObject({ kind: 'later' });
+  await end(go, 'failed');
+  expect(await ring(`${id}-2`)).toMatchObject({ kind: 'later' });
+  expect(made).toHaveLength(0);
+});
+
+test('an old alarm that rings sets the one that is valid', async () => {
+  const { ring, delivery, begin, end, redis, keys } = rig(() => SENT);
+  const id = await delivery();
+  await end(await begin(id), 'failed');
+  expect(await ring(`${id}-1`)).toEqual({ kind: 'done' });
+  expect(await redis.exists(`${keys.queues}:deliveries:${id}-2`)).toBe(1);
+});
+
+test('a bug in the attempt is recorded as such and the delivery is tried again, not lost', async () => {
+  const { ring, delivery, redis, keys } = rig(() => {
+    throw new TypeError('a bug');
+  });
+  const id = await delivery();
+  await ring(`${id}-1`);
+  expect(await readDelivery(redis, keys, 'default', id)).toMatchObject({
+    status: 'failed',
+    inFlight: false,
+    attempts: [{ outcome: 'failed', class: 'internal' }],
+  });
+});
+
+/** Two or more deliveries that wait at a gate which is opened for the first of them. Resolves to their ids and the alarm to ring. */
+async function line(
+  work: ReturnType<typeof rig>,
+  length: number,
+): Promise<{ ids: string[]; alarmId: string }> {
+  const there = await work.endpoint(10);
+  await work.transitions.setGate(there, 'pause', BY);
+  const ids: string[] = [];
+  for (let index = 0; index < length; index += 1) ids.push(await work.delivery(there));
+  for (const id of ids) await work.ring(`${id}-1`);
+  const [alarm] = await work.transitions.setGate(there, 'resume', BY);
+  const alarmId = alarm?.alarmId ?? '';
+  const first = alarmId.slice(0, alarmId.lastIndexOf('-'));
+  return { ids: [first, ...ids.filter((id) => id !== first)], alarmId };
+}
+
+test('a fast worker takes the waiters of its destination over, one after the other', async () => {
+  const work = rig(() => SENT);
+  const { ids, alarmId } = await line(work, 3);
+  await work.ring(alarmId);
+  expect(work.made[0]?.delivery).toBe(ids[0]);
+  expect(work.made.length).toBeGreaterThan(1);
+  expect(await Promise.all(work.made.map((go) => work.status(go.delivery)))).toEqual(
+    work.made.map(() => 'sent'),
+  );
+});
+
+test('a worker that is stopping takes nobody over: the waiter gets an alarm for another process', async () => {
+  const stopping = new AbortController();
+  const work = rig(() => {
+    stopping.abort();
+    return SENT;
+  }, stopping.signal);
+  const { ids, alarmId } = await line(work, 2);
+  await work.ring(alarmId);
+  expect(work.made.map((go) => go.delivery)).toEqual([ids[0]]);
+  expect(await work.status(ids[1] ?? '')).toBe('pending');
+  expect(await work.jobs()).toEqual([`${ids[1]}-2`]);
+});
+
+test('neither a result nor a waiter that was taken over is lost because an alarm could not be set', async () => {
+  const work = rig((go) =>
+    go.alarmId === alarmId ? { kind: 'failed', class: 'http_5xx', code: '500', message: '' } : SENT,
+  );
+  const { ids, alarmId } = await line(work, 2);
+  await work.redis.set(`${work.keys.queues}:deliveries:delayed`, 'no delayed job can be added to a text');
+  await work.ring(alarmId);
+  expect(await Promise.all(ids.map((id) => work.status(id)))).toEqual(['failed', 'sent']);
+  expect(await work.redis.zscore(work.keys.alarms('deliveries'), `${ids[0]}-3`)).not.toBeNull(); // the sweeper finds it
+});

@@ -1,0 +1,119 @@
+import { expect, test } from '@jest/globals';
+import { newId } from '@breakwater/contracts/ids';
+import type { EventJob } from '@breakwater/contracts/jobs';
+import { Queue } from 'bullmq';
+import { waitUntil } from '../../../test/support/wait-until.ts';
+import { createEventProducer } from '../src/event-producer.ts';
+import { createQueueMaintenance } from '../src/maintenance.ts';
+import { startEventWorker } from '../src/workers.ts';
+import { afterwards, connect, eventJob, freshKeys, silent } from './support/queue.ts';
+
+function open() {
+  const keys = freshKeys();
+  const producer = createEventProducer(connect('producer'), keys, silent);
+  afterwards(() => producer.close());
+  const redis = connect('scripts');
+  const maintenance = createQueueMaintenance(redis, keys, silent);
+  afterwards(() => maintenance.close());
+  const queue = new Queue('events', { connection: redis, prefix: keys.queues });
+  afterwards(() => queue.close());
+  return {
+    maintenance,
+    queue,
+    add: (job: EventJob, jobId = `j${newId()}`, dedupe = newId()) =>
+      producer.add(job, jobId, { id: dedupe, ttlMs: 60_000 }),
+    work: (handle: (job: EventJob) => Promise<void>) => {
+      const worker = startEventWorker(
+        { redis: connect('worker'), keys, concurrency: 1, logger: silent },
+        handle,
+      );
+      afterwards(() => worker.close());
+      return worker;
+    },
+  };
+}
+
+test('the first job of a dedupe id owns it; every later one is told whose it is, and queues nothing', async () => {
+  const { add, maintenance } = open();
+  const [first, second, dedupe] = [`j${newId()}`, `j${newId()}`, newId()];
+  expect(await add(eventJob('e1'), first, dedupe)).toBe(first);
+  expect(await add(eventJob('e1'), second, dedupe)).toBe(first);
+  expect(await maintenance.waitingEvents()).toBe(1);
+});
+
+test('a command that was sent twice finds its own claim: a lost reply makes no duplicate of it', async () => {
+  const { add, maintenance } = open();
+  const [jobId, dedupe] = [`j${newId()}`, newId()];
+  expect([await add(eventJob('e1'), jobId, dedupe), await add(eventJob('e1'), jobId, dedupe)]).toEqual([
+    jobId,
+    jobId,
+  ]);
+  expect(await maintenance.waitingEvents()).toBe(1);
+});
+
+test('an event whose fan-out fails is not lost: it waits to be tried again', async () => {
+  const { add, queue, work } = open();
+  await add(eventJob('e1'));
+  let tries = 0;
+  work(async () => {
+    tries += 1;
+    if (tries === 1) throw new Error('Redis was away');
+  });
+  await waitUntil(
+    async () => tries === 2 && (await queue.getJobCountByTypes('wait', 'active', 'delayed', 'failed')) === 0,
+    { what: 'the second try' },
+  );
+});
+
+test('a job that nobody can read is kept, is not tried again by itself, and is run again by the sweeper with all its tries', async () => {
+  const { queue, work, maintenance } = open();
+  await queue.add(
+    'event',
+    { ...eventJob('e1'), v: 99 },
+    { jobId: 'unreadable', attempts: 20, removeOnFail: false },
+  );
+  const seen: string[] = [];
+  const worker = work(async (job) => void seen.push(job.eventId));
+  await waitUntil(async () => (await queue.getFailedCount()) === 1, { what: 'the job to fail' });
+  const failed = await queue.getJob('unreadable');
+  expect(failed?.failedReason).toContain('does not match any version known here');
+  expect(failed?.attemptsMade).toBe(1);
+  await worker.close();
+
+  await failed?.updateData(eventJob('e1')); // as after an upgrade that can read it
+  expect(await maintenance.retryFailedEvents(10)).toBe(1);
+  expect((await queue.getJob('unreadable'))?.attemptsMade).toBe(0);
+  work(async (job) => void seen.push(job.eventId));
+  await waitUntil(() => seen.length === 1, { what: 'the job to run' });
+  expect(await maintenance.retryFailedEvents(10)).toBe(0);
+});
+
+test('two sweepers at once run a failed event once', async () => {
+  const { queue, work, maintenance } = open();
+  await queue.add('event', { v: 99 }, { jobId: 'unreadable', removeOnFail: false });
+  const worker = work(async () => undefined);
+  await waitUntil(async () => (await queue.getFailedCount()) === 1, { what: 'the job to fail' });
+  await worker.close();
+  await Promise.all([maintenance.retryFailedEvents(10), maintenance.retryFailedEvents(10)]);
+  expect(await queue.getWaitingCount()).toBe(1);
+  expect(await queue.getFailedCount()).toBe(0);
+});
+
+test('a shadow of a dead letter is made once and taken away once', async () => {
+  const { maintenance } = open();
+  const job = {
+    v: 1 as const,
+    delivery: `${newId()}.ep_x`,
+    event: newId(),
+    destination: 'ep_x',
+    reason: 'gone',
+  };
+  const jobs = async (): Promise<number> =>
+    (await maintenance.depths())
+      .filter(({ queue }) => queue === 'dead-letters')
+      .reduce((sum, each) => sum + each.jobs, 0);
+  for (let times = 0; times < 2; times += 1) await maintenance.shadow(job.delivery, job);
+  expect(await jobs()).toBe(1);
+  for (let times = 0; times < 2; times += 1) await maintenance.shadow(job.delivery, undefined);
+  expect(await jobs()).toBe(0);
+});
