@@ -16,7 +16,6 @@ test('the ports are those of the documentation', () => {
     redis: 6390,
     simulator: 8090,
     ingest: 8080,
-    console: 8081,
     ingestOps: 9100,
     dispatcherOps: 9101,
     erpConsumerOps: 9102,
@@ -55,7 +54,7 @@ test('what the caller exports for other programs does not move the services', ()
     '8080',
     undefined,
     undefined,
-    '8081',
+    undefined,
   ]);
   for (const service of services)
     expect(service.env).toMatchObject({

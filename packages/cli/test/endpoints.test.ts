@@ -150,6 +150,7 @@ test('a paused endpoint gets nothing until it is resumed, and both are audited',
   expect((await rig.transitions.beginAttempt(delivery, `${delivery}-2`, 't2')).kind).toBe('go');
   const moves = (await rig.audit()).filter((entry) => entry['destination'] === id);
   expect(moves).toEqual([
+    expect.objectContaining({ action: 'endpoint.add', actor: 'cli:tess' }),
     expect.objectContaining({
       action: 'destination.pause',
       actor: 'cli:tess',

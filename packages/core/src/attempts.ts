@@ -8,7 +8,8 @@ import type { Redis } from '@breakwater/store/connection';
 import { writeSample } from '@breakwater/store/deliveries';
 import { type EventRecord, readEvent } from '@breakwater/store/events';
 import type { Keyspace } from '@breakwater/store/keys';
-import type { EndInput, Go, Transitions } from '@breakwater/store/transitions';
+import type { Go } from '@breakwater/store/go';
+import type { EndInput, Transitions } from '@breakwater/store/transitions';
 import { type AttemptClock, startClock } from './attempt-clock.ts';
 
 /** Makes one attempt. Expected trouble is a result; a throw is a bug and is recorded as class `internal`. */

@@ -7,7 +7,7 @@ import type { ReadyErpTarget } from '@breakwater/erp/targets';
 import type { Redis } from '@breakwater/store/connection';
 import { fixReference } from '@breakwater/store/deliveries';
 import type { Keyspace } from '@breakwater/store/keys';
-import type { Go } from '@breakwater/store/transitions';
+import type { Go } from '@breakwater/store/go';
 import type { AttemptClock } from './attempt-clock.ts';
 import type { Performer } from './attempts.ts';
 import { contentOf } from './event-content.ts';

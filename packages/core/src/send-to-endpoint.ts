@@ -11,7 +11,7 @@ import type { Redis } from '@breakwater/store/connection';
 import { type EndpointRecord, readEndpoint } from '@breakwater/store/endpoints';
 import type { Keyspace } from '@breakwater/store/keys';
 import type { SecretBox } from '@breakwater/store/secret-box';
-import type { Go } from '@breakwater/store/transitions';
+import type { Go } from '@breakwater/store/go';
 import type { AttemptClock } from './attempt-clock.ts';
 import type { Performer } from './attempts.ts';
 import { envelope } from './envelope.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import type { AttemptResult } from '@breakwater/contracts/attempt-result';
 import { readDelivery } from '@breakwater/store/deliveries';
-import type { Go } from '@breakwater/store/transitions';
+import type { Go } from '@breakwater/store/go';
 import { createAttempts } from '../src/attempts.ts';
 import { openWork } from './support/deliveries.ts';
 

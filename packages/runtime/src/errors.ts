@@ -71,3 +71,9 @@ export function invariant(condition: unknown, message: string): asserts conditio
 }
 
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/** The code of a system error (`EADDRINUSE`), undefined where there is none. By shape: `instanceof` fails across realms. */
+export function codeOf(error: unknown): string | undefined {
+  if (typeof error !== 'object' || error === null || !('code' in error)) return undefined;
+  return typeof error.code === 'string' ? error.code : undefined;
+}

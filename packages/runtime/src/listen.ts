@@ -1,17 +1,17 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
-import { AppError } from './errors.ts';
+import { AppError, codeOf } from './errors.ts';
 
 /** Listens and resolves to the port in use (give 0 for any). Throws AppError port_taken with a sentence for a person. */
 export async function listen(server: Server, port: number, host: string): Promise<number> {
   const ready = Promise.withResolvers<void>();
-  watchSilent(server);
+  watchConnections(server);
   server.once('error', ready.reject);
   server.listen(port, host, ready.resolve);
   try {
     await ready.promise;
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE') {
+    if (codeOf(error) === 'EADDRINUSE') {
       throw new AppError('port_taken', `Port ${port} on ${host} is already in use.`, { cause: error });
     }
     throw error;
@@ -21,17 +21,15 @@ export async function listen(server: Server, port: number, host: string): Promis
   return typeof address === 'object' && address !== null ? address.port : port;
 }
 
-/** Connections that have not sent a request yet. Node does not count them as idle, so closing would wait for them. */
-const silent = new WeakMap<Server, Set<Socket>>();
+const connections = new WeakMap<Server, Set<Socket>>();
 
-function watchSilent(server: Server): void {
+function watchConnections(server: Server): void {
   const sockets = new Set<Socket>();
-  silent.set(server, sockets);
+  connections.set(server, sockets);
   server.on('connection', (socket: Socket) => {
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
-  server.on('request', (request) => sockets.delete(request.socket));
 }
 
 /**
@@ -44,7 +42,8 @@ export async function closeServer(server: Server, graceMs: number): Promise<void
   const idle = setInterval(() => server.closeIdleConnections(), 100);
   const deadline = setTimeout(() => server.closeAllConnections(), graceMs);
   server.closeIdleConnections();
-  for (const socket of silent.get(server) ?? []) socket.destroy();
+  // Node does not count a connection that never sent a byte as idle, and would wait for it.
+  for (const socket of connections.get(server) ?? []) if (socket.bytesRead === 0) socket.destroy();
   await closed.promise;
   clearInterval(idle);
   clearTimeout(deadline);

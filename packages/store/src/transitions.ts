@@ -1,32 +1,15 @@
-import type { AttemptTrigger, DeliveryStatus } from '@breakwater/contracts/delivery';
+import type { DeliveryStatus } from '@breakwater/contracts/delivery';
 import { invariant } from '@breakwater/runtime/errors';
 import type { Redis } from 'ioredis';
 import type { Keyspace } from './keys.ts';
 import type { Policy } from './policy.ts';
-import { loadScript, type ScriptReply } from './script.ts';
+import { type Go, readGo, readHandOff } from './go.ts';
+import { loadScript } from './script.ts';
 
 /** A job to add: the alarm rings after `waitMs`. Waits, not instants: the clocks of two machines are never compared. */
 export interface Alarm {
   readonly alarmId: string;
   readonly waitMs: number;
-}
-
-export interface Go {
-  readonly delivery: string;
-  readonly alarmId: string;
-  /** Number of the attempt, and the fence: a result with an older number changes nothing but the log. */
-  readonly attempt: number;
-  readonly trigger: AttemptTrigger;
-  readonly scheduleMade: number;
-  /** '' where it is the event id. */
-  readonly reference: string;
-  /** An earlier attempt may have been applied. */
-  readonly doubt: boolean;
-  /** Set: this attempt may only look up; the delivery is dead-lettered for this reason when nothing is found. */
-  readonly lookupFor: string;
-  readonly leaseMs: number;
-  /** This attempt decides whether the breaker closes. */
-  readonly probe: boolean;
 }
 
 export type BeginAnswer =
@@ -292,26 +275,4 @@ export class Transitions {
   #common(): [string, string] {
     return [this.#keys.prefix, this.#policy];
   }
-}
-
-function readGo(delivery: string, alarmId: string, reply: readonly ScriptReply[]): Go {
-  const [, attempt, trigger, scheduleMade, reference, doubt, lookupFor, leaseMs, probe] = reply;
-  return {
-    delivery,
-    alarmId,
-    attempt: Number(attempt),
-    trigger: trigger as AttemptTrigger,
-    scheduleMade: Number(scheduleMade),
-    reference: String(reference),
-    doubt: Number(doubt) === 1,
-    lookupFor: String(lookupFor),
-    leaseMs: Number(leaseMs),
-    probe: Number(probe) === 1,
-  };
-}
-
-function readHandOff(json: ScriptReply | undefined): Go | undefined {
-  if (typeof json !== 'string' || json === '') return undefined;
-  const [delivery, alarmId, reply] = JSON.parse(json) as [string, string, ScriptReply[]];
-  return readGo(delivery, alarmId, reply);
 }

@@ -6,11 +6,11 @@ import { closeRedis, connectRedis, type Redis } from '../../src/connection.ts';
 import { writeGate } from '../../src/gates.ts';
 import { createKeyspace, type Keyspace } from '../../src/keys.ts';
 import type { BreakerPolicy, DestinationPolicy, Policy } from '../../src/policy.ts';
+import type { Go } from '../../src/go.ts';
 import {
   type BeginAnswer,
   type EndAnswer,
   type EndInput,
-  type Go,
   type PlanEntry,
   Transitions,
 } from '../../src/transitions.ts';

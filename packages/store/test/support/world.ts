@@ -1,6 +1,7 @@
 import { deliveryId, hashId } from '@breakwater/contracts/ids';
 import { writeGate } from '../../src/gates.ts';
-import type { EndInput, Go } from '../../src/transitions.ts';
+import type { Go } from '../../src/go.ts';
+import type { EndInput } from '../../src/transitions.ts';
 import { Random } from './random.ts';
 import {
   type Destination,
