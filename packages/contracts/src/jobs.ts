@@ -22,6 +22,8 @@ const EventJobV1 = z.strictObject({
   receivedAt: z.number().int(),
   encoding: z.enum(['utf8', 'base64']),
   body: z.string(),
+  /** The body could not be read, so fan-out leaves the event unrouted until a person fans it out. */
+  parked: z.literal(true).optional(),
 });
 export type EventJob = z.infer<typeof EventJobV1>;
 

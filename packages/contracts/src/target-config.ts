@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { duration } from './duration.ts';
-import { pointer } from './source-config.ts';
+import { pointer } from './source-parts.ts';
 
 const expression = z.string().min(1, 'expected a JSONata expression');
 

@@ -24,6 +24,8 @@ export interface IncomingEvent {
   readonly receivedAt: number;
   /** Hash of the signed bytes; set when the event id is not covered by the signature. */
   readonly replayKey?: string;
+  /** The body could not be read: the event is kept, and stays unrouted until a person fans it out. */
+  readonly parked?: true;
 }
 
 export type AcceptResult =

@@ -34,7 +34,11 @@ export function createFanOut(deps: FanOutDeps): (job: EventJob, replan?: boolean
   const endpointsOf = cacheEndpoints(deps.redis, deps.keys);
   return async (job, replan = false) => {
     const content = contentOfJob(job);
-    const plan = await planEvent(content, deps.config, deps.targets, await endpointsOf(job.operator));
+    // Nobody's handler expects a body that cannot be read; `events fan-out` sends it on where a person decides so.
+    const plan =
+      job.parked && !replan
+        ? []
+        : await planEvent(content, deps.config, deps.targets, await endpointsOf(job.operator));
     const input = {
       eventKey: eventKey(job.operator, job.source, job.eventId),
       source: job.source,

@@ -4,7 +4,14 @@ export type HeaderLines = Readonly<Record<string, readonly string[]>>;
 /** What a verifier and a locator read: the bytes as they arrived, never decoded or re-serialised. */
 export interface SignedRequest {
   readonly headers: HeaderLines;
+  /** What the signature is over; compressed where the source says that the received bytes are signed. */
   readonly body: Buffer;
+  /** The body without its content encoding, where that differs from `body`. */
+  readonly decoded?: Buffer;
+  /** `POST` where it is left out. */
+  readonly method?: string;
+  /** The query of the request's target as received, without the question mark. */
+  readonly query?: string;
 }
 
 export type HeaderRead =
@@ -35,4 +42,12 @@ export function readHeader(headers: HeaderLines, name: string): HeaderRead {
   const [text] = lines ?? [];
   if (lines === undefined || text === undefined) return { kind: 'missing' };
   return lines.length === 1 ? { kind: 'one', text } : { kind: 'repeated' };
+}
+
+/** One parameter of a query, decoded. As with headers, two of one name are never resolved to one of them. */
+export function readQuery(query: string | undefined, name: string): HeaderRead {
+  const values = new URLSearchParams(query ?? '').getAll(name);
+  const [text] = values;
+  if (text === undefined) return { kind: 'missing' };
+  return values.length === 1 ? { kind: 'one', text } : { kind: 'repeated' };
 }

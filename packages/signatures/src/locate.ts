@@ -1,10 +1,28 @@
-import { parsePointer, textAt } from '@breakwater/contracts/pointer';
-import type { Locator, Source } from '@breakwater/contracts/source-config';
+import { hashBytes, hashId } from '@breakwater/contracts/ids';
+import type { Source } from '@breakwater/contracts/source-config';
+import { bodyFormOf, type Expression, type Locator } from '@breakwater/contracts/source-parts';
+import { documentOf, type ParsedBody } from './document.ts';
 import { readHeader, type SignedRequest } from './headers.ts';
+import { splitDelivery } from './items.ts';
 
-export type Located =
-  | { readonly ok: true; readonly eventId: string; readonly type: string; readonly entity: string }
-  | { readonly ok: false; readonly code: 'event_id_missing' | 'body_unparsable'; readonly message: string };
+export interface LocatedEvent {
+  readonly eventId: string;
+  readonly type: string;
+  readonly entity: string;
+  /** The body could not be read: no route may have the event until a person says so. */
+  readonly parked?: true;
+}
+
+type Failure = {
+  readonly ok: false;
+  readonly code: 'event_id_missing' | 'body_unparsable';
+  readonly message: string;
+};
+
+export type Located = ({ readonly ok: true } & LocatedEvent) | Failure;
+
+/** `undeduped`: there is no id, and the source says that each such delivery is an event of its own. */
+export type LocatedItem = LocatedEvent & { readonly document: ParsedBody; readonly undeduped?: true };
 
 /** Longest event id: it goes into records, headers and URLs, and no provider's is near this. */
 const EVENT_ID_MAX = 512;
@@ -12,107 +30,179 @@ const EVENT_ID_MAX = 512;
 const LABEL_MAX = 256;
 
 /**
- * Finds the event's id, type and entity in a request whose signature was verified. The id is taken as it is, untrimmed,
- * and numbers exactly as written. A type or entity that is not there is ''. The body is parsed only where a locator
- * needs it, and is refused when it cannot be, unless the source says `accept` and the id was found elsewhere.
+ * Finds the events of a verified delivery, each with its document. One that cannot be identified refuses all: the
+ * provider repeats the delivery, and those that were taken would be duplicates.
  */
-export function locateEvent(source: Source, request: SignedRequest): Located {
-  const body = new LazyJson(request.body);
-  const id = find(source.eventId, request, body);
-  const type = labelAt(source.type, request, body);
-  const entity = labelAt(source.entity, request, body);
-  if (id.kind === 'repeated') {
-    return missing(
-      `The header ${id.header} arrived more than once, so the event id is ambiguous. Send it once.`,
-    );
+export function locateEvents(
+  source: Source,
+  request: SignedRequest,
+): { readonly ok: true; readonly events: readonly LocatedItem[] } | Failure {
+  const split = splitDelivery(source, request);
+  if (!split.ok) {
+    const document = documentOf(source.parse, request);
+    if (source.onUnparsable === 'reject')
+      return { ok: false, code: 'body_unparsable', message: split.message };
+    return { ok: true, events: [{ ...parkedEvent(document.bytes), document }] };
   }
-  if (body.failure !== undefined && (source.onUnparsable === 'reject' || id.kind === 'missing')) {
-    return { ok: false, code: 'body_unparsable', message: body.failure };
+  if (split.items.length === 0 && source.batch?.empty === 'reject')
+    return missing('The delivery has no items.');
+  const events: LocatedItem[] = [];
+  for (const document of split.items) {
+    const located = locateEvent(source, request, document);
+    if (located.ok) {
+      const { ok: _ok, ...event } = located;
+      events.push({ ...event, document });
+    } else if (located.code === 'event_id_missing' && source.onMissingId !== 'reject') {
+      events.push({ ...withoutId(source, request, document), document });
+    } else {
+      return located;
+    }
+  }
+  return { ok: true, events };
+}
+
+/** The hash of the bytes stands for the id, or nothing does. */
+function withoutId(
+  source: Source,
+  request: SignedRequest,
+  document: ParsedBody,
+): LocatedEvent & { readonly undeduped?: true } {
+  const labels = labelsOf(source, request, document);
+  const eventId = hashedId(document.bytes);
+  return source.onMissingId === 'undeduped'
+    ? { ...labels, eventId, undeduped: true }
+    : { ...labels, eventId };
+}
+
+/** A computed id says that it is one. */
+const hashedId = (bytes: Buffer): string => `body-${hashBytes(bytes)}`;
+
+const parkedEvent = (bytes: Buffer): LocatedEvent => ({
+  eventId: hashedId(bytes),
+  type: '',
+  entity: '',
+  parked: true,
+});
+
+const labelsOf = (source: Source, request: SignedRequest, document: ParsedBody) => ({
+  type: labelAt(source.type, request, document),
+  entity: labelAt(source.entity, request, document),
+});
+
+/**
+ * Finds the event's id, type and entity in a request, or one item of it, that was verified. The id is taken as it is,
+ * untrimmed, and numbers exactly as written. A type or entity that is not there is ''. The body is parsed only where an
+ * expression needs it. One that cannot be parsed is refused, or parked where the source says `accept`: under the id
+ * from a header, or a hash of the bytes.
+ */
+export function locateEvent(
+  source: Source,
+  request: SignedRequest,
+  document: ParsedBody = documentOf(source.parse, request),
+): Located {
+  const id = find(source.eventId, request, document);
+  const labels = labelsOf(source, request, document);
+  if (id.kind === 'repeated')
+    return missing(`The ${id.where} is there more than once, so the event id is ambiguous. Send it once.`);
+  if (document.failure !== undefined) {
+    if (source.onUnparsable === 'reject')
+      return { ok: false, code: 'body_unparsable', message: document.failure };
+    const parked = parkedEvent(document.bytes);
+    if (id.kind === 'missing') return { ok: true, ...parked };
+    const wrong = faultOf(id.text);
+    return wrong ?? { ok: true, ...parked, ...labels, eventId: id.text };
   }
   if (id.kind === 'missing')
     return missing(`There is no event id at ${source.eventId.map(describe).join(' or at ')}.`);
-  if (id.text.length > EVENT_ID_MAX)
-    return missing(`The event id is longer than ${EVENT_ID_MAX} characters.`);
-  // A lone surrogate becomes U+FFFD in UTF-8, where two ids would become one and the second event be lost.
-  if (!id.text.isWellFormed())
-    return missing('The event id is not valid Unicode: it holds half of a surrogate pair.');
-  return { ok: true, eventId: id.text, type, entity };
+  return faultOf(id.text) ?? { ok: true, eventId: id.text, ...labels };
 }
 
-const missing = (message: string): Located => ({ ok: false, code: 'event_id_missing', message });
+function faultOf(eventId: string): Failure | undefined {
+  if (eventId.length > EVENT_ID_MAX)
+    return missing(`The event id is longer than ${EVENT_ID_MAX} characters.`);
+  // A lone surrogate becomes U+FFFD in UTF-8, where two ids would become one and the second event be lost.
+  return eventId.isWellFormed()
+    ? undefined
+    : missing('The event id is not valid Unicode: it holds half of a surrogate pair.');
+}
 
-const describe = (locator: Locator): string =>
-  'header' in locator ? `header ${locator.header}` : `JSON pointer ${locator.pointer}`;
+const missing = (message: string): Failure => ({ ok: false, code: 'event_id_missing', message });
+
+function describe(expression: Expression): string {
+  if ('concat' in expression) return expression.concat.map(describe).join(' with ');
+  if ('sha256' in expression) return 'the named parts';
+  return 'header' in expression ? `header ${expression.header}` : `JSON pointer ${expression.pointer}`;
+}
 
 type Found =
   | { readonly kind: 'found'; readonly text: string }
-  | { readonly kind: 'repeated'; readonly header: string }
+  | { readonly kind: 'repeated'; readonly where: string }
   | { readonly kind: 'missing' };
 
-/** The first locator that yields a text that is not empty. A repeated header ends the search: it is not skipped. */
-function find(locators: readonly Locator[], request: SignedRequest, body: LazyJson): Found {
-  for (const locator of locators) {
-    if ('pointer' in locator) {
-      const text = body.textAt(locator.pointer);
-      if (text !== undefined && text !== '') return { kind: 'found', text };
-      continue;
-    }
-    const read = readHeader(request.headers, locator.header);
-    if (read.kind === 'repeated') return { kind: 'repeated', header: locator.header };
-    if (read.kind === 'one' && read.text !== '') return { kind: 'found', text: read.text };
+/** The first expression that yields a text that is not empty. A repeated header or member ends the search. */
+function find(expressions: readonly Expression[], request: SignedRequest, document: ParsedBody): Found {
+  for (const expression of expressions) {
+    const found = evaluate(expression, request, document);
+    if (found.kind !== 'missing') return found;
   }
   return { kind: 'missing' };
 }
 
-function labelAt(locators: readonly Locator[] | undefined, request: SignedRequest, body: LazyJson): string {
-  const found = find(locators ?? [], request, body);
+function evaluate(expression: Expression, request: SignedRequest, document: ParsedBody): Found {
+  if ('concat' in expression) {
+    const pieces: string[] = [];
+    for (const locator of expression.concat) {
+      const piece = readLocator(locator, request, document);
+      if (piece.kind !== 'found') return piece;
+      // Escaped, or ('a:b', 'c') and ('a', 'b:c') would be one event.
+      pieces.push(piece.text.replaceAll('%', '%25').replaceAll(expression.separator, encodeSeparator));
+    }
+    return { kind: 'found', text: pieces.join(expression.separator) };
+  }
+  if ('sha256' in expression) return hashParts(expression.sha256, request, document);
+  return readLocator(expression, request, document);
+}
+
+const encodeSeparator = (separator: string): string =>
+  `%${(separator.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(2, '0')}`;
+
+function readLocator(locator: Locator, request: SignedRequest, document: ParsedBody): Found {
+  const read =
+    'pointer' in locator ? document.readAt(locator.pointer) : readHeader(request.headers, locator.header);
+  if (read.kind === 'repeated') return { kind: 'repeated', where: describe(locator) };
+  return read.kind === 'one' && read.text !== '' ? { kind: 'found', text: read.text } : { kind: 'missing' };
+}
+
+type HashedParts = Extract<Expression, { sha256: unknown }>['sha256'];
+
+/** A hash of named parts, each with its length, so that ('a', 'bc') is not ('ab', 'c'). */
+function hashParts(parts: HashedParts, request: SignedRequest, document: ParsedBody): Found {
+  const texts: string[] = [];
+  for (const part of parts) {
+    if (bodyFormOf(part) !== undefined) {
+      texts.push(hashBytes(document.bytes));
+    } else if (typeof part === 'object' && 'literal' in part) {
+      texts.push(part.literal);
+    } else if (typeof part === 'object' && ('header' in part || 'pointer' in part)) {
+      const found = readLocator(part, request, document);
+      if (found.kind === 'found') texts.push(found.text);
+      else if (found.kind === 'missing' && 'or' in part && part.or !== undefined) texts.push(part.or);
+      else return found;
+    }
+  }
+  return { kind: 'found', text: `hash-${hashId(...texts)}` };
+}
+
+function labelAt(
+  expressions: readonly Expression[] | undefined,
+  request: SignedRequest,
+  document: ParsedBody,
+): string {
+  const found = find(expressions ?? [], request, document);
   return found.kind === 'found'
     ? found.text
         .toWellFormed()
         .slice(0, LABEL_MAX)
         .replace(/[\uD800-\uDBFF]$/, '')
     : '';
-}
-
-/** A body that is decoded and parsed when it is first asked for, and at most once. */
-class LazyJson {
-  /** Why the body could not be read, once somebody needed it. */
-  failure: string | undefined;
-  readonly #bytes: Buffer;
-  #json: { readonly text: string; readonly value: unknown } | undefined;
-
-  constructor(bytes: Buffer) {
-    this.#bytes = bytes;
-  }
-
-  textAt(pointer: string): string | undefined {
-    const json = this.#parse();
-    if (json === undefined) return undefined;
-    try {
-      return textAt(json, parsePointer(pointer) ?? []);
-    } catch (error) {
-      // JSON.parse itself takes any depth, but reading a number exactly recurses: tens of thousands of levels exhaust the stack.
-      if (!(error instanceof RangeError)) throw error;
-      this.failure = 'The body is JSON that is nested too deeply to be read.';
-      return undefined;
-    }
-  }
-
-  #parse(): { readonly text: string; readonly value: unknown } | undefined {
-    if (this.#json !== undefined || this.failure !== undefined) return this.#json;
-    let text: string;
-    try {
-      text = new TextDecoder('utf-8', { fatal: true }).decode(this.#bytes); // also drops a byte order mark
-    } catch {
-      this.failure = 'The body is not valid UTF-8. Send JSON in UTF-8.';
-      return undefined;
-    }
-    try {
-      this.#json = { text, value: JSON.parse(text) as unknown };
-    } catch {
-      // The parser's own message would quote the payload.
-      this.failure = text === '' ? 'The body is empty. Send JSON.' : 'The body is not valid JSON. Send JSON.';
-    }
-    return this.#json;
-  }
 }

@@ -1,6 +1,6 @@
 import { createHmac, createSecretKey, type KeyObject, randomBytes } from 'node:crypto';
 import { AppError, invariant } from '@breakwater/runtime/errors';
-import { decodeBase64 } from './keys.ts';
+import { decodeBase64 } from './encodings.ts';
 
 /*
  * Signing of outbound requests as Standard Webhooks describes it (standardwebhooks.com, symmetric scheme v1):

@@ -1,146 +1,146 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { SignatureCheck, Source } from '@breakwater/contracts/source-config';
-import { readHeader, type SignedRequest } from './headers.ts';
-import { decodeKeys, type SigningKey } from './keys.ts';
-import { signedContent } from './signed-content.ts';
+import type { Check, SignatureCheck } from '@breakwater/contracts/source-check';
+import type { Source } from '@breakwater/contracts/source-config';
+import { AppError, messageOf } from '@breakwater/runtime/errors';
+import { documentOf } from './document.ts';
+import { type CheckInput, readSignatures } from './given-signatures.ts';
+import type { SignedRequest } from './headers.ts';
+import { splitDelivery } from './items.ts';
+import { decodeKeys, isCurrent, secretsOf, type SigningKey } from './keys.ts';
+import { matchingSecret } from './match-signature.ts';
+import { createSharedSecretCheck } from './shared-secret.ts';
+import { type ContentPart, queryEquals, signedContent, type SignedContent } from './signed-content.ts';
+import { checkTimestamp } from './timestamp.ts';
+import { refused, type Refusal, repeated, type Verdict } from './verdict.ts';
+import { appliesTo } from './when.ts';
 
-export type VerifyCode = 'signature_missing' | 'signature_invalid' | 'timestamp_out_of_tolerance';
+export type { Verdict, VerifyCode } from './verdict.ts';
 
-/** `message` may be shown to the caller: it says what was wrong, never a secret and never the expected signature. */
-export type Verdict =
-  | { readonly ok: true; readonly secretId: string }
-  | { readonly ok: false; readonly code: VerifyCode; readonly message: string };
+type Timed = SignedRequest & { readonly nowMs: number };
 
 /** `nowMs`: when the request arrived, ms since the epoch. */
-export type Verifier = (request: SignedRequest & { readonly nowMs: number }) => Verdict;
+export type Verifier = (request: Timed) => Verdict;
 
-const ALGORITHMS = {
-  'hmac-sha1': { hash: 'sha1', bytes: 20 },
-  'hmac-sha256': { hash: 'sha256', bytes: 32 },
-  'hmac-sha512': { hash: 'sha512', bytes: 64 },
-} as const;
-
-/** 16 digits reach the year 2286 in microseconds; more would leave the integers that a number holds exactly. */
-const TIMESTAMP = /^\d{1,16}$/;
+/** The verdict of one check, about a request or one item of it. `not_concerned`: the check's condition is not met. */
+type CheckVerdict = Verdict | 'not_concerned';
+type ReadyCheck = (input: CheckInput & { readonly request: Timed }) => CheckVerdict;
 
 /**
- * Prepares the check of a source's requests. Keys are decoded here, so a wrong one stops the start instead of refusing
- * events later. Throws AppError config_invalid.
+ * Prepares the checks of a source's requests. Keys are decoded here, so a wrong one stops the start instead of refusing
+ * events later. Throws AppError config_invalid that lists the mistakes of all checks.
  */
 export function createVerifier(source: Source): Verifier {
-  const check = source.auth;
-  const keys = decodeKeys(source);
-  return (request) => {
-    const given = readSignature(check, request);
-    if (!given.ok) return given;
-    const content = signedContent(check, request);
-    if (!content.ok) return unsignable(content.header, content.why);
-    const secretId = matchingSecret(check, keys, content.parts, given.signature);
-    if (secretId === undefined) {
-      return refused(
-        'signature_invalid',
-        'The signature does not match the bytes that arrived under any secret of this source. Sign the exact bytes of the body, and compare the secrets on both sides.',
-      );
+  const checks: ReadyCheck[] = [];
+  const mistakes: string[] = [];
+  for (const check of source.auth) {
+    try {
+      checks.push(prepare(source, check));
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      mistakes.push(messageOf(error));
     }
-    // After the signature, so that only who knows a secret learns about clocks, and the message is then about a genuine request.
-    return checkTimestamp(check, request) ?? { ok: true, secretId };
+  }
+  if (mistakes.length > 0) throw new AppError('config_invalid', mistakes.join('; '));
+  const judge = source.authMode === 'all' ? judgeAll : judgeAny;
+  if (source.batch?.signature !== 'perItem')
+    return (request) => judge(checks, { request, document: documentOf(source.parse, request) });
+  return (request) => {
+    const split = splitDelivery(source, request);
+    // No item is no proof: an empty list would otherwise pass without anybody having signed anything.
+    if (!split.ok || split.items.length === 0)
+      return refused('signature_missing', 'The body holds no item that could be signed. Send at least one.');
+    let last: Verdict | undefined;
+    for (const document of split.items) {
+      last = judge(checks, { request, document });
+      if (!last.ok) return last;
+    }
+    return last ?? nothingApplied();
   };
 }
 
-const refused = (code: VerifyCode, message: string): Verdict & { ok: false } => ({
-  ok: false,
-  code,
-  message,
-});
+const nothingApplied = (): Refusal =>
+  refused('signature_missing', 'No check of this source concerns such a request. Sign it as configured.');
 
-function unsignable(header: string, why: 'missing' | 'repeated'): Verdict & { ok: false } {
-  return why === 'missing'
-    ? refused(
-        'signature_missing',
-        `The header ${header} is missing, and it is part of what is signed. Send it.`,
-      )
-    : repeated(header);
+/** All that concern the request must pass, and at least one must. The first refusal is told. */
+function judgeAll(checks: readonly ReadyCheck[], input: Parameters<ReadyCheck>[0]): Verdict {
+  let passed: Verdict | undefined;
+  for (const check of checks) {
+    const verdict = check(input);
+    if (verdict === 'not_concerned') continue;
+    if (!verdict.ok) return verdict;
+    if (passed === undefined || verdict.secretId !== '') passed = verdict;
+  }
+  return passed ?? nothingApplied();
 }
 
-const repeated = (header: string): Verdict & { ok: false } =>
-  refused('signature_invalid', `The header ${header} arrived more than once. Send it once.`);
-
-type Given = { readonly ok: true; readonly signature: Buffer } | (Verdict & { ok: false });
-
-function readSignature(check: SignatureCheck, request: SignedRequest): Given {
-  const { header, prefix, encoding } = check.signature;
-  const read = readHeader(request.headers, header);
-  if (read.kind === 'repeated') return repeated(header);
-  if (read.kind === 'missing' || read.text === '') {
-    return refused(
-      'signature_missing',
-      `The header ${header} is missing. Sign the body and send the signature in it.`,
-    );
+/** One that passes is enough. Otherwise the refusal that says most: of a signature that was there. */
+function judgeAny(checks: readonly ReadyCheck[], input: Parameters<ReadyCheck>[0]): Verdict {
+  let refusal: Refusal | undefined;
+  for (const check of checks) {
+    const verdict = check(input);
+    if (verdict === 'not_concerned') continue;
+    if (verdict.ok) return verdict;
+    if (refusal === undefined || refusal.code === 'signature_missing') refusal = verdict;
   }
-  if (!read.text.startsWith(prefix)) {
-    return refused(
-      'signature_invalid',
-      `The header ${header} does not start with ${JSON.stringify(prefix)}. Put that before the signature.`,
-    );
-  }
-  const { bytes } = ALGORITHMS[check.algorithm];
-  const signature = decodeSignature(read.text.slice(prefix.length), encoding, bytes);
-  if (signature) return { ok: true, signature };
-  return refused(
-    'signature_invalid',
-    `The signature in ${header} is not the ${encoding} of ${bytes} bytes, as ${check.algorithm} yields.`,
-  );
+  return refusal ?? nothingApplied();
 }
 
-/**
- * Exactly `sizeBytes` bytes, or undefined. Node's decoders ignore what is not in the alphabet, so `zz…` would decode to
- * nothing and timingSafeEqual would throw on the length; base64 must be canonical, so that one signature has one text.
- */
-function decodeSignature(text: string, encoding: 'hex' | 'base64', sizeBytes: number): Buffer | undefined {
-  if (encoding === 'hex') {
-    return text.length === sizeBytes * 2 && /^[0-9a-f]+$/i.test(text) ? Buffer.from(text, 'hex') : undefined;
+function prepare(source: Source, check: Check): ReadyCheck {
+  switch (check.kind) {
+    case 'signature': {
+      const keys = decodeKeys(source, check);
+      return (input) =>
+        appliesTo(check.when, input.request) ? verifySignature(source, check, keys, input) : 'not_concerned';
+    }
+    case 'sharedSecret': {
+      const verify = createSharedSecretCheck(check, secretsOf(source, check));
+      return ({ request }) => verify(request);
+    }
+    case 'queryEquals':
+      return (input) => {
+        if (!appliesTo(check.when, input.request)) return 'not_concerned';
+        return queryEquals(check, input)
+          ? { ok: true, secretId: '' }
+          : refused('signature_invalid', `The query parameter ${check.name} does not match the body.`);
+      };
   }
-  const bytes = Buffer.from(text, 'base64');
-  return bytes.length === sizeBytes && bytes.toString('base64') === text ? bytes : undefined;
 }
 
-/** Every secret is tried whatever came before: the time taken tells neither whether nor which one matched. */
-function matchingSecret(
+function verifySignature(
+  source: Source,
   check: SignatureCheck,
   keys: readonly SigningKey[],
-  parts: readonly Buffer[],
-  signature: Buffer,
-): string | undefined {
-  let matched: string | undefined;
-  for (const key of keys) {
-    const hmac = createHmac(ALGORITHMS[check.algorithm].hash, key.key);
-    for (const part of parts) hmac.update(part);
-    if (timingSafeEqual(hmac.digest(), signature)) matched ??= key.secretId;
-  }
-  return matched;
-}
-
-/** Both ways: a request dated tomorrow could be kept and replayed until then. Digits only: `NaN > tolerance` is false. */
-function checkTimestamp(
-  check: SignatureCheck,
-  request: SignedRequest & { readonly nowMs: number },
-): Verdict | undefined {
-  if (check.timestamp === undefined) return undefined;
-  const { header, unit, tolerance } = check.timestamp;
-  const read = readHeader(request.headers, header);
-  if (read.kind !== 'one') return unsignable(header, read.kind);
-  if (!TIMESTAMP.test(read.text)) {
+  input: Parameters<ReadyCheck>[0],
+): Verdict {
+  const given = readSignatures(check, input);
+  if (!given.ok) return given;
+  const contents = check.signed.map((variant) => signedContent(source, check, variant, input, given.fields));
+  const variants = contents.flatMap((content): (readonly ContentPart[])[] =>
+    content.ok ? [content.parts] : [],
+  );
+  if (variants.length === 0) return unsignable(contents);
+  const { nowMs } = input.request;
+  const current = keys.filter((key) => isCurrent(key, nowMs));
+  // Our own trouble, which a provider must not take for a final answer.
+  if (current.length === 0)
+    return refused('unavailable', 'No secret of this source is in force at this time.');
+  const secretId = matchingSecret(check.algorithm, current, variants, given.signatures);
+  if (secretId === undefined) {
     return refused(
-      'timestamp_out_of_tolerance',
-      `The header ${header} is not a whole number of ${unit === 's' ? 'seconds' : 'milliseconds'} since 1970.`,
+      'signature_invalid',
+      'The signature does not match the bytes that arrived under any secret of this source. Sign the exact bytes of the body, and compare the secrets on both sides.',
     );
   }
-  const sentAtMs = Number(read.text) * (unit === 's' ? 1_000 : 1);
-  const ageMs = request.nowMs - sentAtMs;
-  if (Math.abs(ageMs) <= tolerance) return undefined;
-  const side = ageMs > 0 ? 'old' : 'far in the future';
-  return refused(
-    'timestamp_out_of_tolerance',
-    `The header ${header} is too ${side}: more than ${tolerance / 1_000} s from the time here. Check the clocks, and sign again for every retry.`,
-  );
+  // After the signature, so that only who knows a secret learns about clocks, and the message is then about a genuine request.
+  return checkTimestamp(check, input, given.fields, nowMs) ?? { ok: true, secretId };
+}
+
+function unsignable(contents: readonly SignedContent[]): Refusal {
+  const failed = contents.find((content) => !content.ok);
+  if (failed === undefined || failed.ok) return nothingApplied();
+  return failed.why === 'missing'
+    ? refused(
+        'signature_missing',
+        `The ${failed.where} is missing, and it is part of what is signed. Send it.`,
+      )
+    : repeated(failed.where);
 }

@@ -112,11 +112,19 @@ const UNPARSABLE: [string, string | Buffer][] = [
 ];
 
 test.each(UNPARSABLE)(
-  'a body that is %s is refused where the id is in it, whatever the source says',
+  'a body that is %s is refused where the id is in it, or parked under its hash where the source says accept',
   (_, body) => {
-    for (const onUnparsable of ['reject', 'accept']) {
-      expect(located({ onUnparsable }, body)).toMatchObject({ ok: false, code: 'body_unparsable' });
-    }
+    expect(located({}, body)).toMatchObject({ ok: false, code: 'body_unparsable' });
+    const parked = located({ onUnparsable: 'accept' }, body);
+    expect(parked).toEqual({
+      ok: true,
+      eventId: expect.stringMatching(/^body-[A-Za-z0-9]{22}$/),
+      type: '',
+      entity: '',
+      parked: true,
+    });
+    // A retry has the same bytes, and must be the same event.
+    expect(located({ onUnparsable: 'accept' }, body)).toEqual(parked);
   },
 );
 
@@ -129,6 +137,7 @@ test.each(UNPARSABLE)(
       eventId: '1',
       type: '',
       entity: '',
+      parked: true,
     });
     expect(located(changes, body, ['x-id', '1'])).toMatchObject({ ok: false, code: 'body_unparsable' });
   },

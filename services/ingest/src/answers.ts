@@ -1,4 +1,5 @@
-import type { AnswerKind, Source } from '@breakwater/contracts/source-config';
+import type { Answer, AnswerKind } from '@breakwater/contracts/source-answers';
+import type { Source } from '@breakwater/contracts/source-config';
 import { ERROR_CODES, type ErrorCode } from '@breakwater/runtime/errors';
 
 export interface Reply {
@@ -38,6 +39,7 @@ const OVERRIDES: { readonly [code in ErrorCode]?: AnswerKind } = {
   signature_invalid: 'signature',
   timestamp_out_of_tolerance: 'signature',
   event_id_missing: 'rejected',
+  request_invalid: 'rejected',
   body_unparsable: 'rejected',
 };
 
@@ -56,6 +58,31 @@ export function acknowledgement(source: Source, eventId: string, deduped: boolea
     body,
   });
 }
+
+/** One event of a delivery, as its acknowledgement tells it. */
+export interface Acknowledged {
+  readonly eventId: string;
+  readonly deduped: boolean;
+}
+
+/** The acknowledgement of a batch, however many events were in it: a duplicate only when all were. */
+export function batchAcknowledgement(source: Source, results: readonly Acknowledged[]): Reply {
+  const body = JSON.stringify({ ok: true, results });
+  const isDuplicate = results.length > 0 && results.every(({ deduped }) => deduped);
+  return overridden(source, isDuplicate ? ['duplicate', 'accepted'] : ['accepted'], {
+    status: 200,
+    contentType: JSON_TYPE,
+    body,
+  });
+}
+
+/** The answer to a challenge or a ping. It may echo a stranger's text, which no browser shall take for a page. */
+export const handshakeReply = ({ status, body = '', contentType }: Answer): Reply => ({
+  status,
+  body,
+  contentType,
+  headers: { 'x-content-type-options': 'nosniff' },
+});
 
 /** The first configured of `kinds`. Its body replaces ours where it has one; headers such as Retry-After stay. */
 function overridden(source: Source, kinds: readonly AnswerKind[], reply: Reply): Reply {

@@ -37,6 +37,8 @@ export function createBodyBudget(maxBytes: number): BodyBudget {
 export interface ReadOptions {
   readonly maxBytes: number;
   readonly budget: BodyBudget;
+  /** Content encodings that the source takes. The bytes are read as they are; see `inflate`. */
+  readonly encodings?: readonly string[];
 }
 
 /**
@@ -49,7 +51,9 @@ export async function readBody(
   response: ServerResponse,
   options: ReadOptions,
 ): Promise<BodyRead> {
-  if (isEncoded(request)) return { kind: 'encoding_unsupported' };
+  const encoding = encodingOf(request);
+  if (encoding !== undefined && !options.encodings?.includes(encoding))
+    return { kind: 'encoding_unsupported' };
   // Absent for chunked uploads. Node's parser lets nothing through that is not a number, nor more bytes than declared.
   if (Number(request.headers['content-length'] ?? 0) > options.maxBytes) return { kind: 'too_large' };
   // The server leaves this to us (see server.ts), so that a refused upload is not asked for first.
@@ -57,10 +61,10 @@ export async function readBody(
   return collect(request, options);
 }
 
-/** Signatures are over the bytes as sent; a body that must be inflated first is a way to fill the memory. */
-function isEncoded(request: IncomingMessage): boolean {
+/** Undefined for none. Most sources take none: a body that must be inflated first is a way to fill the memory. */
+export function encodingOf(request: IncomingMessage): string | undefined {
   const encoding = request.headers['content-encoding']?.trim().toLowerCase() ?? '';
-  return encoding !== '' && encoding !== 'identity';
+  return encoding === '' || encoding === 'identity' ? undefined : encoding;
 }
 
 async function collect(request: IncomingMessage, { maxBytes, budget }: ReadOptions): Promise<BodyRead> {

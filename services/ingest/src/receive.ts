@@ -1,27 +1,31 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { hashId } from '@breakwater/contracts/ids';
 import type { Source } from '@breakwater/contracts/source-config';
-import type { AcceptResult, Acceptor, IncomingEvent } from '@breakwater/core/accept';
+import type { Acceptor } from '@breakwater/core/accept';
 import type { ErrorCode } from '@breakwater/runtime/errors';
 import type { WebhookOutcome } from '@breakwater/runtime/metrics-ingest';
-import { type HeaderLines, headerLines } from '@breakwater/signatures/headers';
-import { locateEvent } from '@breakwater/signatures/locate';
-import { replayKeyOf } from '@breakwater/signatures/signed-content';
+import { type Handshake, handshakeOf } from '@breakwater/signatures/handshake';
+import { headerLines, type SignedRequest } from '@breakwater/signatures/headers';
+import { locateEvents } from '@breakwater/signatures/locate';
 import type { Verifier } from '@breakwater/signatures/verify';
-import { acknowledgement, refusalReply, type Reply, unavailableReply } from './answers.ts';
-import { type BodyBudget, readBody } from './raw-body.ts';
+import { takeAll } from './accept-delivery.ts';
+import { errorReply, handshakeReply, refusalReply, type Reply, unavailableReply } from './answers.ts';
+import { inflate } from './inflate.ts';
+import { type BodyBudget, encodingOf, readBody } from './raw-body.ts';
 
 /** A configured source, ready to judge requests. */
 export interface KnownSource {
   readonly name: string;
   readonly source: Source;
+  /** Methods of its events and challenges. */
+  readonly methods: readonly string[];
   readonly verify: Verifier;
 }
 
 /** How one webhook ended: its answer, how it counts, and what the log should say about it. */
 export interface Received {
   readonly reply: Reply;
-  readonly outcome: WebhookOutcome;
+  /** Undefined for a challenge or a ping, which is no webhook. */
+  readonly outcome?: WebhookOutcome;
   readonly code?: ErrorCode;
   readonly message?: string;
   readonly error?: unknown;
@@ -34,12 +38,11 @@ export interface ReceiveDeps {
   readonly now: () => number;
 }
 
-/** The content type only describes the body; a header may be 16 KiB, and it is stored with every event. */
-const CONTENT_TYPE_MAX = 256;
+export type TimedRequest = SignedRequest & { readonly nowMs: number };
 
 /**
- * One webhook, from its headers to its answer: read, verify, find the id, accept. Undefined when the client has gone.
- * Once the signature is verified and the id is found, nothing on our side may become a 4xx.
+ * One webhook, from its headers to its answer: read, verify, find the events, accept. Undefined when the client has
+ * gone. Once the signature is verified and the ids are found, nothing on our side may become a 4xx.
  */
 export async function receive(
   deps: ReceiveDeps,
@@ -49,90 +52,140 @@ export async function receive(
 ): Promise<Received | undefined> {
   const receivedAt = deps.now();
   const { source } = known;
-  const read = await readBody(request, response, { maxBytes: source.maxBodyBytes, budget: deps.budget });
+  const refusal = refuseByHeaders(source, request);
+  if (refusal !== undefined) return refusal;
+  const read = await readBody(request, response, {
+    maxBytes: source.maxBodyBytes,
+    budget: deps.budget,
+    encodings: source.request.encodings,
+  });
   switch (read.kind) {
     case 'aborted':
       return undefined;
     case 'too_large':
-      return refuse(
-        source,
-        'body_too_large',
-        `The body is larger than the ${source.maxBodyBytes} bytes that this source takes.`,
-      );
+      return tooLarge(source);
     case 'encoding_unsupported':
       return refuse(source, 'encoding_unsupported', 'The body has a content encoding. Send it without one.');
     case 'overloaded':
-      return unavailable(
-        source,
-        'Too many bodies are being received at this moment. Send the request again later.',
-      );
+      return overloaded(source);
     case 'read':
       try {
-        return await judge(deps, known, {
+        const bytes = {
           headers: headerLines(request.rawHeaders),
           body: read.bytes,
           nowMs: receivedAt,
-        });
+          method: request.method ?? 'POST',
+          query: queryOf(request.url ?? ''),
+        };
+        return encodingOf(request) === undefined
+          ? await judge(deps, known, bytes)
+          : await judgeCompressed(deps, known, bytes);
       } finally {
         deps.budget.give(read.bytes.length);
       }
   }
 }
 
-async function judge(
+/** What can be refused before the body is read. */
+function refuseByHeaders(source: Source, request: IncomingMessage): Received | undefined {
+  const { contentTypes } = source.request;
+  if (contentTypes === undefined || request.method === 'GET') return undefined;
+  const type = (request.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
+  return contentTypes.includes(type)
+    ? undefined
+    : refuse(
+        source,
+        'request_invalid',
+        `This source takes the content types ${contentTypes.join(', ')} only.`,
+      );
+}
+
+/** As received: what is signed may be in it, byte for byte. */
+const queryOf = (target: string): string => {
+  const at = target.indexOf('?');
+  return at === -1 ? '' : target.slice(at + 1);
+};
+
+/** Inflates, bounded by the source's limit. Where the received bytes are signed, strangers' are never inflated. */
+async function judgeCompressed(
   deps: ReceiveDeps,
   known: KnownSource,
-  request: { readonly headers: HeaderLines; readonly body: Buffer; readonly nowMs: number },
+  request: TimedRequest,
 ): Promise<Received> {
-  const { name, source } = known;
+  const { source } = known;
+  const isReceivedSigned = source.request.signedBytes === 'received';
+  if (isReceivedSigned) {
+    const verdict = known.verify(request);
+    if (!verdict.ok) return refuse(source, verdict.code, verdict.message);
+  }
+  const inflated = await inflate(request.body, source.maxBodyBytes, deps.budget);
+  switch (inflated.kind) {
+    case 'too_large':
+      return tooLarge(source);
+    case 'corrupt':
+      return refuse(source, 'body_unparsable', 'The body is not valid gzip.');
+    case 'overloaded':
+      return overloaded(source);
+    case 'inflated':
+      try {
+        const { bytes } = inflated;
+        return await judge(
+          deps,
+          known,
+          isReceivedSigned ? { ...request, decoded: bytes } : { ...request, body: bytes },
+        );
+      } finally {
+        deps.budget.give(source.maxBodyBytes);
+      }
+  }
+}
+
+async function judge(deps: ReceiveDeps, known: KnownSource, request: TimedRequest): Promise<Received> {
+  const { source } = known;
+  const open = handshake(handshakeOf(source, request, false));
+  if (open !== undefined) return open;
   const verdict = known.verify(request);
   if (!verdict.ok) return refuse(source, verdict.code, verdict.message);
-  const located = locateEvent(source, request);
+  const closed = handshake(handshakeOf(source, request, true));
+  if (closed !== undefined) return closed;
+  if (!source.request.methods.some((method) => method === request.method))
+    return refuse(source, 'request_invalid', `This source takes no events by ${request.method}.`);
+  const located = locateEvents(source, request);
   if (!located.ok) return refuse(source, located.code, located.message);
-  const { eventId, type, entity } = located;
-  const signedBytes = replayKeyOf(source, request);
-  const event: IncomingEvent = {
-    operator: source.operator,
-    source: name,
-    eventId,
-    type,
-    entity,
-    contentType: (request.headers['content-type']?.[0] ?? '').slice(0, CONTENT_TYPE_MAX),
-    bytes: request.body,
-    receivedAt: request.nowMs,
-    // Of this source: two sources that share a secret may be sent the same bytes, and mean two events.
-    ...(signedBytes === undefined ? {} : { replayKey: hashId(source.operator, name, signedBytes) }),
-  };
   try {
-    return answerTo(await deps.acceptor.accept(event), source, eventId);
+    const taken = await takeAll(deps.acceptor, known, request, located.events);
+    return taken.kind === 'taken' ? taken : { ...unavailable(source, taken.message), ...taken.about };
   } catch (error) {
-    return { ...unavailable(source, 'The event could not be stored. Send it again later.'), error, eventId };
+    const [first] = located.events;
+    const about = first === undefined ? {} : { eventId: first.eventId };
+    return { ...unavailable(source, 'The event could not be stored. Send it again later.'), error, ...about };
   }
 }
 
-function answerTo(result: AcceptResult, source: Source, eventId: string): Received {
-  switch (result.kind) {
-    case 'accepted':
-      return { reply: acknowledgement(source, eventId, false), outcome: 'accepted', eventId };
-    case 'duplicate':
+function handshake(found: Handshake): Received | undefined {
+  switch (found.kind) {
+    case 'none':
+      return undefined;
+    case 'answer':
+      return { reply: handshakeReply(found.answer) };
+    case 'refused':
       return {
-        reply: acknowledgement(source, eventId, true),
-        outcome: result.differs ? 'differs' : 'deduped',
-        eventId,
+        reply: {
+          ...errorReply('request_invalid', 'The challenge does not carry what was agreed.'),
+          status: 403,
+        },
+        outcome: 'rejected',
+        code: 'request_invalid',
+        message: 'a challenge does not carry what was agreed',
       };
-    case 'replayed':
-      return { reply: acknowledgement(source, eventId, true), outcome: 'replayed', eventId };
-    case 'unavailable':
-      return { ...unavailable(source, result.message), eventId };
   }
 }
 
-const refuse = (source: Source, code: ErrorCode, message: string): Received => ({
-  reply: refusalReply(source, code, message),
-  outcome: 'rejected',
-  code,
-  message,
-});
+/** A refusal of ours becomes a 503, whatever asked for it: providers do not repeat a 4xx. */
+const refuse = (source: Source, code: ErrorCode, message: string): Received =>
+  code === 'unavailable'
+    ? unavailable(source, message)
+    : { reply: refusalReply(source, code, message), outcome: 'rejected', code, message };
 
 const unavailable = (source: Source, message: string): Received => ({
   reply: unavailableReply(source, message),
@@ -140,3 +193,13 @@ const unavailable = (source: Source, message: string): Received => ({
   code: 'unavailable',
   message,
 });
+
+const tooLarge = (source: Source): Received =>
+  refuse(
+    source,
+    'body_too_large',
+    `The body is larger than the ${source.maxBodyBytes} bytes that this source takes.`,
+  );
+
+const overloaded = (source: Source): Received =>
+  unavailable(source, 'Too many bodies are being received at this moment. Send the request again later.');

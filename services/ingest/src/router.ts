@@ -4,6 +4,7 @@ import type { Acceptor } from '@breakwater/core/accept';
 import { AppError, type ErrorCode, messageOf } from '@breakwater/runtime/errors';
 import type { Logger } from '@breakwater/runtime/logger';
 import { type IngestMetrics, UNKNOWN_SOURCE } from '@breakwater/runtime/metrics-ingest';
+import { challengeMethods } from '@breakwater/signatures/handshake';
 import { createVerifier } from '@breakwater/signatures/verify';
 import express, { type ErrorRequestHandler, type Express, type Request, type Response } from 'express';
 import { errorReply, type Reply } from './answers.ts';
@@ -49,26 +50,24 @@ export function createRouter(deps: RouterDeps): Express {
         errorReply('source_unknown', 'No source of this name is configured here.'),
       );
     }
-    if (request.method !== 'POST') {
+    if (!source.methods.includes(request.method)) {
       metrics.received(source.name, 'rejected');
-      return answer(
-        request,
-        response,
-        errorReply('method_not_allowed', 'Webhooks are taken by POST only.', { allow: 'POST' }),
-      );
+      const allow = source.methods.join(', ');
+      const message = `Webhooks are taken by ${source.methods.join(' and ')} only.`;
+      return answer(request, response, errorReply('method_not_allowed', message, { allow }));
     }
     const received = await receive(receiving, source, request, response);
     if (received === undefined) return;
-    metrics.received(source.name, received.outcome);
+    if (received.outcome !== undefined) metrics.received(source.name, received.outcome);
     note(logger, source.name, received, response);
     answer(request, response, received.reply);
-    if (received.code === undefined)
+    if (received.code === undefined && received.outcome !== undefined)
       metrics.acknowledged(source.name, (performance.now() - startedAt) / 1_000);
   };
 
   const app = express();
   app.disable('x-powered-by');
-  app.set('query parser', false); // nothing is read from the query
+  app.set('query parser', false); // a source that reads the query reads it as received
   app.enable('case sensitive routing');
   app.all('/webhooks/:source', webhook);
   app.use((request, response) =>
@@ -92,7 +91,8 @@ function knownSources(sources: BreakwaterConfig['sources']): ReadonlyMap<string,
   const mistakes: string[] = [];
   for (const [name, source] of Object.entries(sources)) {
     try {
-      known.set(name, { name, source, verify: createVerifier(source) });
+      const methods = [...new Set([...source.request.methods, ...challengeMethods(source)])];
+      known.set(name, { name, source, methods, verify: createVerifier(source) });
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       mistakes.push(`✖ ${messageOf(error)}\n  → at sources.${name}`);

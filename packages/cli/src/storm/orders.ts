@@ -1,4 +1,5 @@
-import type { Locator, Source } from '@breakwater/contracts/source-config';
+import type { Source } from '@breakwater/contracts/source-config';
+import type { Expression } from '@breakwater/contracts/source-parts';
 import { parsePointer } from '@breakwater/contracts/pointer';
 
 /** One order of a run: what the provider sends, again and again, to the byte. */
@@ -44,12 +45,13 @@ export function makeOrder(shape: OrderShape, run: string, number: number): Order
 function place(
   document: Record<string, unknown>,
   headers: Record<string, string[]>,
-  locator: Locator | undefined,
+  locator: Expression | undefined,
   value: string,
 ): void {
   if (!locator) return;
   if ('header' in locator) headers[locator.header] = [value];
-  else setPointer(document, locator.pointer, value);
+  else if ('pointer' in locator) setPointer(document, locator.pointer, value);
+  else throw new Error('a storm needs a source whose event id, type and entity are at one place each');
 }
 
 function setPointer(document: Record<string, unknown>, pointer: string, value: string): void {

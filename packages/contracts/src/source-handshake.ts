@@ -1,0 +1,53 @@
+import { z } from 'zod';
+import { Answer } from './source-answers.ts';
+import { headerName, pointer } from './source-parts.ts';
+
+export const METHODS = ['POST', 'GET', 'PUT', 'PATCH', 'DELETE'] as const;
+
+/** Every condition that is given must hold. */
+const Match = z
+  .strictObject({
+    method: z.enum(METHODS).optional(),
+    query: z.strictObject({ name: z.string().min(1), equals: z.string().optional() }).optional(),
+    header: z.strictObject({ name: headerName, equals: z.string().optional() }).optional(),
+    pointer: z.strictObject({ at: pointer, equals: z.string().optional() }).optional(),
+    /** A form body with exactly these fields. */
+    formFields: z.array(z.string().min(1)).min(1).optional(),
+  })
+  .refine(
+    (match) => Object.keys(match).length > 0,
+    'say at least one condition, or every request would match',
+  );
+export type Match = z.infer<typeof Match>;
+
+/**
+ * A handshake: the provider asks whether the URL is ours and is answered with something of its own request. No event
+ * comes of it.
+ */
+export const Challenge = z
+  .strictObject({
+    when: Match,
+    /** The request must pass `auth` first. */
+    verified: z.boolean(),
+    /** The request must carry this token, as agreed with the provider. */
+    token: z
+      .strictObject({ query: z.string().min(1), value: z.string().min(1, 'a token must not be empty') })
+      .optional(),
+    /** What to give back. */
+    echo: z.union([z.strictObject({ query: z.string().min(1) }), z.strictObject({ pointer })]),
+    /** Answers `{"<json>": echo}` instead of the text alone. */
+    json: z.string().min(1).optional(),
+  })
+  .refine(
+    ({ when }) => when.query !== undefined || when.pointer !== undefined || when.header !== undefined,
+    'a challenge needs a query, pointer or header of its own in when, or it would swallow events',
+  );
+export type Challenge = z.infer<typeof Challenge>;
+
+/** A test message: answered, never an event. */
+export const Ping = z.strictObject({
+  when: Match,
+  verified: z.boolean().default(true),
+  answer: Answer.prefault({ status: 200 }),
+});
+export type Ping = z.infer<typeof Ping>;

@@ -1,0 +1,197 @@
+import type { z } from 'zod';
+import { MAX_SECRETS } from './source-check.ts';
+import { signatureMistakes } from './source-check-rules.ts';
+import { type Coverage, coversBody, isSigned, signatureChecks } from './source-coverage.ts';
+import type { SourceShape } from './source-config.ts';
+import type { Expression, SignedPart } from './source-parts.ts';
+
+type Report = (path: (string | number)[], message: string) => void;
+
+/** What no single setting can say about itself. Each message says what to do; all of them are listed at once. */
+export function checkSource(source: SourceShape, context: Pick<z.core.$RefinementCtx, 'addIssue'>): void {
+  const report: Report = (path, message) => context.addIssue({ code: 'custom', path, message });
+  if (source.auth === undefined) report(['auth'], 'say how requests are verified, or name a preset');
+  if (source.eventId === undefined)
+    report(['eventId'], 'say where the event id is, or name a preset that does');
+  const coverage: Coverage = {
+    checks: source.auth ?? [],
+    mode: source.authMode,
+    perItem: source.batch?.signature === 'perItem',
+  };
+  for (const [index, check] of coverage.checks.entries()) {
+    if (check.kind !== 'signature') continue;
+    for (const mistake of signatureMistakes(check)) report(['auth', index], mistake);
+  }
+  checkSecrets(source, coverage, report);
+  checkCoverage(source, coverage, report);
+  checkIds(source, coverage, report);
+  checkReplay(source, coverage, report);
+  checkParsing(source, report);
+  checkBatch(source, report);
+  checkUrls(source, coverage, report);
+}
+
+function checkSecrets(source: SourceShape, { checks }: Coverage, report: Report): void {
+  const needed = checks.filter((check) => check.kind !== 'queryEquals');
+  if (needed.length > 0 && source.secrets.length === 0)
+    report(['secrets'], 'add at least one secret: without one nothing can be verified');
+  const ids = source.secrets.map(({ id }) => id);
+  for (const [index, id] of ids.entries()) {
+    if (ids.indexOf(id) !== index) report(['secrets', index, 'id'], `two secrets are called ${id}`);
+  }
+  for (const check of needed) {
+    const used = check.secrets ?? ids;
+    for (const id of used) {
+      if (!ids.includes(id)) report(['auth'], `no secret is called ${id}`);
+    }
+    const selects = check.kind === 'signature' && check.keyId !== undefined;
+    if (!selects && used.length > MAX_SECRETS)
+      report(
+        ['secrets'],
+        `at most ${MAX_SECRETS} secrets, because each costs a hash per request; name some in the check's secrets`,
+      );
+  }
+}
+
+function checkCoverage(source: SourceShape, coverage: Coverage, report: Report): void {
+  for (const check of signatureChecks(coverage.checks)) {
+    if (coverage.perItem) {
+      if (!check.signed.every((parts) => parts.some((part) => typeof part === 'object' && 'pointer' in part)))
+        report(['auth'], 'a signature of one item must sign values of it: add pointers to signed');
+    } else if (!coversBody(check, coverage)) {
+      report(['auth'], 'signed must contain body, or anybody could change the payload');
+    }
+    for (const part of check.signed.flat()) {
+      if (typeof part === 'object' && 'config' in part && !Object.hasOwn(source.values, part.config))
+        report(['values'], `signed names ${part.config}, so add it to values`);
+    }
+  }
+  if (coverage.checks.length > 0 && coverage.checks.every((check) => check.kind === 'queryEquals'))
+    report(['auth'], 'queryEquals alone proves nothing: add a signature of the URL');
+  // Checks with a condition must come in pairs, or a request that meets none of them would go unverified.
+  const conditional = coverage.checks.flatMap((check) =>
+    check.kind === 'signature' && check.when !== undefined ? [check.when] : [],
+  );
+  for (const when of conditional) {
+    if (!conditional.some((other) => other.query === when.query && other.present !== when.present))
+      report(
+        ['auth'],
+        `a signature is checked only when query ${when.query} is ${when.present ? 'there' : 'absent'}: add one for the other case`,
+      );
+  }
+}
+
+/** Names of what changes from attempt to attempt; an id with one of them in it never matches a retry. */
+const PER_ATTEMPT = /attempt|retry|redeliver/i;
+
+function checkIds(source: SourceShape, coverage: Coverage, report: Report): void {
+  const clocks = signatureChecks(coverage.checks).flatMap(({ timestamp, signature }) => [
+    timestamp?.header,
+    timestamp?.pointer,
+    signature.header,
+    signature.pointer,
+  ]);
+  for (const [index, expression] of (source.eventId ?? []).entries()) {
+    for (const place of placesOf(expression)) {
+      if (PER_ATTEMPT.test(place) || clocks.includes(place))
+        report(
+          ['eventId', index],
+          `${place} changes with every attempt, so a retry would be a new event: name only what stays`,
+        );
+    }
+  }
+  if (source.eventIdSigned === true) {
+    for (const [index, expression] of (source.eventId ?? []).entries()) {
+      if (!isSigned(expression, coverage))
+        report(
+          ['eventId', index],
+          'this is not part of the signed content: remove eventIdSigned, or take the id from what is signed',
+        );
+    }
+  }
+}
+
+function placesOf(expression: Expression): string[] {
+  const parts: readonly (Expression | SignedPart)[] =
+    'concat' in expression ? expression.concat : 'sha256' in expression ? expression.sha256 : [expression];
+  return parts.flatMap((part) => {
+    if (typeof part !== 'object') return [];
+    if ('header' in part) return [part.header];
+    return 'pointer' in part ? [part.pointer] : [];
+  });
+}
+
+function checkReplay(source: SourceShape, coverage: Coverage, report: Report): void {
+  const signatures = signatureChecks(coverage.checks);
+  const everyWaySigns =
+    signatures.length > 0 &&
+    (coverage.mode === 'all' || coverage.checks.every(({ kind }) => kind === 'signature'));
+  if (source.replayKey === 'signature' && !everyWaySigns)
+    report(['replayKey'], 'a request may pass without a signature here, so choose body or none');
+  if (source.replayKey !== undefined) return;
+  if (source.eventId && !everyWaySigns && source.eventIdSigned !== true)
+    report(
+      ['replayKey'],
+      'nothing signs the event id: choose body (one body is one event), or none and accept that whoever holds a secret or a captured request can make events',
+    );
+  else if (source.dedupe === 'none' && !signatures.every(({ timestamp }) => timestamp !== undefined))
+    report(
+      ['replayKey'],
+      'without dedupe and a signed timestamp a captured request is a new event each time: choose signature, body, or none',
+    );
+}
+
+function checkParsing(source: SourceShape, report: Report): void {
+  const { format, formField } = source.parse;
+  if (formField !== undefined && format !== 'form')
+    report(['parse', 'formField'], 'formField belongs to format form');
+  const opaque = format !== 'json' && format !== 'form';
+  const all = { eventId: source.eventId, type: source.type, entity: source.entity };
+  for (const [setting, list] of Object.entries(all)) {
+    if (opaque && list?.some((expression) => placesOf(expression).some((place) => place.startsWith('/'))))
+      report(
+        [setting],
+        `nothing is read from a body of format ${format}: use headers or a sha256 of the body`,
+      );
+  }
+  if (opaque && source.batch) report(['batch'], `a body of format ${format} has no items`);
+  if (source.request.encodings.length > 0 && source.request.signedBytes === undefined)
+    report(
+      ['request', 'signedBytes'],
+      'say whether the provider signs the compressed bytes (received) or what is in them (decoded)',
+    );
+}
+
+const isOfItem = (expression: Expression): boolean =>
+  'sha256' in expression || placesOf(expression).some((place) => place.startsWith('/') || place === '');
+
+function checkBatch(source: SourceShape, report: Report): void {
+  const { batch } = source;
+  if (!batch) return;
+  if (batch.signature === 'perItem' && batch.empty === 'ack')
+    report(['batch', 'empty'], 'without items nothing was verified: choose reject');
+  for (const [index, expression] of (source.eventId ?? []).entries()) {
+    if (!isOfItem(expression))
+      report(['eventId', index], 'the items of a batch share their headers: take the id from the item');
+  }
+}
+
+function checkUrls(source: SourceShape, { checks }: Coverage, report: Report): void {
+  const urls = new Set(
+    checks.flatMap((check) =>
+      check.kind === 'signature'
+        ? check.signed.flat().flatMap((part) => (typeof part === 'object' && 'url' in part ? [part.url] : []))
+        : [],
+    ),
+  );
+  const { publicUrl } = source.request;
+  if (urls.size > 0 && publicUrl === undefined)
+    report(['request', 'publicUrl'], 'the URL is signed, so say what it is: exactly as the provider has it');
+  if (
+    publicUrl !== undefined &&
+    /[?#]/.test(publicUrl) &&
+    (urls.has('requested') || urls.has('requestedWithPort'))
+  )
+    report(['request', 'publicUrl'], 'leave the query out: it is taken from each request');
+  if (publicUrl?.includes('#')) report(['request', 'publicUrl'], 'a fragment is never sent: remove it');
+}

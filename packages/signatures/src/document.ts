@@ -1,0 +1,145 @@
+import { parsePointer, resolvePointer, textAt } from '@breakwater/contracts/pointer';
+import type { Source } from '@breakwater/contracts/source-config';
+import type { HeaderRead, SignedRequest } from './headers.ts';
+import { elementSpans, findSpan } from './json-span.ts';
+
+type ParseRules = Source['parse'];
+
+/**
+ * A body as the source reads it; decoded and parsed when somebody first asks, and at most once. Never changed and never
+ * written out again: what goes on are the bytes.
+ */
+export class ParsedBody {
+  /** Why the body could not be read, once somebody needed it. */
+  failure: string | undefined;
+  readonly bytes: Buffer;
+  readonly #parse: ParseRules;
+  #json: { readonly text: string; readonly value: unknown } | undefined;
+  #form: readonly (readonly [string, string])[] | undefined;
+
+  constructor(bytes: Buffer, parse: ParseRules) {
+    this.bytes = bytes;
+    this.#parse = parse;
+  }
+
+  /** Text of the scalar at a pointer, numbers exactly as written. Undefined where there is none. */
+  textAt(pointer: string): string | undefined {
+    const json = this.#read();
+    if (json === undefined) return undefined;
+    try {
+      return textAt(json, parsePointer(pointer) ?? []);
+    } catch (error) {
+      // JSON.parse itself takes any depth, but reading a number exactly recurses: tens of thousands of levels exhaust the stack.
+      if (!(error instanceof RangeError)) throw error;
+      this.failure = 'The body is JSON that is nested too deeply to be read.';
+      return undefined;
+    }
+  }
+
+  /** As textAt, for what identifies or proves: a member that is there twice is not resolved to one of them. */
+  readAt(pointer: string): HeaderRead {
+    const text = this.textAt(pointer);
+    if (text === undefined) return { kind: 'missing' };
+    const isForm = this.#parse.format === 'form' && this.#parse.formField === undefined;
+    if (!isForm && findSpan(this.#json?.text ?? '', parsePointer(pointer) ?? []) === 'repeated')
+      return { kind: 'repeated' };
+    return { kind: 'one', text };
+  }
+
+  /**
+   * The elements of a list, each as a document of its own with its exact bytes. Undefined where there is no list; null
+   * counts as an empty one (Xero sends it). One more than `max` at most.
+   */
+  itemsAt(pointer: string, item: string, max: number): ParsedBody[] | undefined {
+    const json = this.#read();
+    if (json === undefined) return undefined;
+    const tokens = parsePointer(pointer) ?? [];
+    const list = resolvePointer(json.value, tokens);
+    if (list === null) return [];
+    const span = findSpan(json.text, tokens);
+    if (!Array.isArray(list) || typeof span === 'string') return undefined;
+    const inner = parsePointer(item) ?? [];
+    const items: ParsedBody[] = [];
+    for (const { start, end } of elementSpans(json.text, span, max)) {
+      const element = json.text.slice(start, end);
+      const found = inner.length === 0 ? { start: 0, end: element.length } : findSpan(element, inner);
+      if (typeof found === 'string') return undefined;
+      items.push(new ParsedBody(Buffer.from(element.slice(found.start, found.end)), { format: 'json' }));
+    }
+    return items;
+  }
+
+  /** Fields of a form body in their order, decoded. Undefined where the body is no UTF-8. */
+  fields(): readonly (readonly [string, string])[] | undefined {
+    if (this.#form === undefined) {
+      const text = this.#decode();
+      if (text !== undefined) this.#form = [...new URLSearchParams(text)];
+    }
+    return this.#form;
+  }
+
+  /** Reads the body now, so that `failure` is set where it cannot be read. */
+  check(): void {
+    if (this.#parse.format === 'json' || this.#parse.format === 'form') this.#read();
+  }
+
+  #decode(): string | undefined {
+    try {
+      return new TextDecoder('utf-8', { fatal: true }).decode(this.bytes); // also drops a byte order mark
+    } catch {
+      this.failure = 'The body is not valid UTF-8. Send JSON in UTF-8.';
+      return undefined;
+    }
+  }
+
+  #read(): { readonly text: string; readonly value: unknown } | undefined {
+    if (this.#json !== undefined || this.failure !== undefined) return this.#json;
+    const { format, formField } = this.#parse;
+    if (format === 'form') return this.#readForm(formField);
+    if (format !== 'json') return undefined;
+    const text = this.#decode();
+    return text === undefined ? undefined : this.#readJson(text);
+  }
+
+  #readForm(formField: string | undefined): { readonly text: string; readonly value: unknown } | undefined {
+    const fields = this.fields();
+    if (fields === undefined) return undefined;
+    if (formField !== undefined) {
+      const values = fields.filter(([name]) => name === formField);
+      if (values.length === 1) return this.#readJson(values[0]?.[1] ?? '');
+      this.failure = `The form has the field ${formField} ${values.length} times. Send it once.`;
+      return undefined;
+    }
+    // A field that comes twice becomes a list, which no pointer takes for a text.
+    const value: Record<string, string | string[]> = Object.create(null);
+    for (const [name, text] of fields) {
+      const before = value[name];
+      value[name] = before === undefined ? text : [before, text].flat();
+    }
+    this.#json = { text: '', value };
+    return this.#json;
+  }
+
+  #readJson(text: string): { readonly text: string; readonly value: unknown } | undefined {
+    try {
+      this.#json = { text, value: JSON.parse(text) as unknown };
+    } catch {
+      // The parser's own message would quote the payload.
+      this.failure = text === '' ? 'The body is empty. Send JSON.' : 'The body is not valid JSON. Send JSON.';
+    }
+    return this.#json;
+  }
+}
+
+/** Verifying and locating may both need the document of one request; it is parsed once. */
+const documents = new WeakMap<SignedRequest, ParsedBody>();
+
+/** The document of a request's whole body. */
+export function documentOf(parse: ParseRules, request: SignedRequest): ParsedBody {
+  let document = documents.get(request);
+  if (document === undefined) {
+    document = new ParsedBody(request.decoded ?? request.body, parse);
+    documents.set(request, document);
+  }
+  return document;
+}
