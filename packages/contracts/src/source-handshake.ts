@@ -31,7 +31,16 @@ export const Challenge = z
     verified: z.boolean(),
     /** The request must carry this token, as agreed with the provider. */
     token: z
-      .strictObject({ query: z.string().min(1), value: z.string().min(1, 'a token must not be empty') })
+      .strictObject({
+        query: z.string().min(1),
+        value: z.string().min(1, 'a token must not be empty').optional(),
+        /** Instead of `value`: one of the source's `values`. */
+        config: z.string().min(1).optional(),
+      })
+      .refine(
+        ({ value, config }) => (value === undefined) !== (config === undefined),
+        'give the token as value, or as config the name of one of the values',
+      )
       .optional(),
     /** What to give back. */
     echo: z.union([z.strictObject({ query: z.string().min(1) }), z.strictObject({ pointer })]),

@@ -23,6 +23,7 @@ export function checkSource(source: SourceShape, context: Pick<z.core.$Refinemen
     for (const mistake of signatureMistakes(check)) report(['auth', index], mistake);
   }
   checkSecrets(source, coverage, report);
+  checkTokens(source, report);
   checkCoverage(source, coverage, report);
   checkIds(source, coverage, report);
   checkReplay(source, coverage, report);
@@ -50,6 +51,13 @@ function checkSecrets(source: SourceShape, { checks }: Coverage, report: Report)
         ['secrets'],
         `at most ${MAX_SECRETS} secrets, because each costs a hash per request; name some in the check's secrets`,
       );
+  }
+}
+
+function checkTokens(source: SourceShape, report: Report): void {
+  for (const { token } of source.challenges) {
+    if (token?.config !== undefined && (source.values[token.config] ?? '') === '')
+      report(['values'], `a challenge needs the token ${token.config}: add it to values`);
   }
 }
 

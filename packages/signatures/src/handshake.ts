@@ -37,7 +37,8 @@ function respond(source: Source, challenge: Challenge, request: SignedRequest): 
   const { token, echo, json } = challenge;
   if (token !== undefined) {
     const given = readQuery(request.query, token.query);
-    if (given.kind !== 'one' || !sameText(given.text, token.value)) return { kind: 'refused' };
+    const expected = token.value ?? source.values[token.config ?? ''] ?? '';
+    if (given.kind !== 'one' || expected === '' || !sameText(given.text, expected)) return { kind: 'refused' };
   }
   const read =
     'query' in echo
