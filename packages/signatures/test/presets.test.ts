@@ -1,0 +1,419 @@
+import { createHmac, generateKeyPairSync, sign as signWith } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { PRESET_NAMES, PRESETS } from '@breakwater/contracts/presets/all';
+import { Source } from '@breakwater/contracts/source-config';
+import { handshakeOf } from '../src/handshake.ts';
+import { headerLines } from '../src/headers.ts';
+import { locateEvents } from '../src/locate.ts';
+import { createVerifier, type Verdict } from '../src/verify.ts';
+
+/*
+ * One request for each preset, signed here as its provider's documentation says, with node:crypto and not with the code
+ * under test. Where signatures were published, vectors.test.ts checks those as well.
+ */
+
+const NOW_MS = Date.UTC(2026, 0, 2, 3, 4, 5);
+const SECONDS = String(NOW_MS / 1_000);
+const SECRET = 'preset-test-secret';
+
+const mac = (content: string, encoding: 'hex' | 'base64', key: string | Buffer = SECRET): string =>
+  createHmac('sha256', key).update(content).digest(encoding);
+const ed25519 = generateKeyPairSync('ed25519');
+const p256 = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
+const rsa = generateKeyPairSync('rsa', { modulusLength: 2_048 });
+const ed25519Raw = ed25519.publicKey.export({ type: 'spki', format: 'der' }).subarray(-32).toString('base64');
+
+interface Sample {
+  readonly body: string;
+  readonly headers: (body: string) => Record<string, string>;
+  readonly secret?: object;
+  readonly settings?: object;
+  readonly query?: string;
+  /** Of every event, in order. */
+  readonly ids: readonly (string | RegExp)[];
+  readonly type: string;
+  readonly timed?: true;
+  /** Nothing signs the body. */
+  readonly unsigned?: true;
+}
+
+const KEY = Buffer.alloc(32, 7);
+const BODY_ID = /^hash-[A-Za-z0-9]{22}$/;
+
+const adyenItem = {
+  additionalData: { hmacSignature: mac('psp1::merchant:order 1:1000:EUR:AUTHORISATION:true', 'base64', KEY) },
+  amount: { value: 1000, currency: 'EUR' },
+  pspReference: 'psp1',
+  merchantAccountCode: 'merchant',
+  merchantReference: 'order 1',
+  eventCode: 'AUTHORISATION',
+  success: 'true',
+};
+
+const standard =
+  (name: string, signature: (content: string) => string) =>
+  (body: string): Record<string, string> => ({
+    'webhook-id': 'msg_1',
+    'webhook-timestamp': SECONDS,
+    'webhook-signature': `${name},${signature(`msg_1.${SECONDS}.${body}`)}`,
+  });
+
+const SAMPLES: Readonly<Record<(typeof PRESET_NAMES)[number], Sample>> = {
+  'adobe-commerce': {
+    body: '{"order":1}',
+    secret: { value: rsa.publicKey.export({ type: 'spki', format: 'pem' }) },
+    headers: (body) => ({
+      'x-adobe-commerce-webhook-signature': signWith(
+        'sha256',
+        Buffer.from(Buffer.from(body).toString('base64')),
+        rsa.privateKey,
+      ).toString('base64'),
+    }),
+    ids: [BODY_ID],
+    type: '',
+  },
+  adyen: {
+    body: JSON.stringify({ live: 'false', notificationItems: [{ NotificationRequestItem: adyenItem }] }),
+    secret: { value: KEY.toString('hex') },
+    headers: () => ({}),
+    ids: ['merchant:psp1:AUTHORISATION:true'],
+    type: 'AUTHORISATION',
+  },
+  'adyen-platform': {
+    body: '{"type":"balancePlatform.accountHolder.created","data":{}}',
+    secret: { value: KEY.toString('hex') },
+    headers: (body) => ({ hmacsignature: mac(body, 'base64', KEY) }),
+    ids: [BODY_ID],
+    type: 'balancePlatform.accountHolder.created',
+  },
+  bigcommerce: {
+    body: '{"scope":"store/order/created","data":{"id":7}}',
+    headers: standard('v1', (content) => mac(content, 'base64')),
+    ids: ['msg_1'],
+    type: 'store/order/created',
+    timed: true,
+  },
+  checkout: {
+    body: '{"id":"evt_1","type":"payment_captured"}',
+    headers: (body) => ({ 'cko-signature': mac(body, 'hex') }),
+    ids: ['evt_1'],
+    type: 'payment_captured',
+  },
+  docusign: {
+    body: '{"event":"envelope-completed","generatedDateTime":"2026-01-02T03:04:05Z","data":{"envelopeId":"e1"}}',
+    headers: (body) => ({
+      'x-docusign-signature-1': mac(body, 'base64', 'an older key'),
+      'x-docusign-signature-2': mac(body, 'base64'),
+    }),
+    ids: ['envelope-completed:e1:2026-01-02T03%3A04%3A05Z'],
+    type: 'envelope-completed',
+  },
+  'generic-hmac': {
+    body: '{"id":"1","type":"paid"}',
+    headers: (body) => ({ 'x-signature': `sha256=${mac(body, 'hex')}` }),
+    ids: ['1'],
+    type: 'paid',
+  },
+  github: {
+    body: '{"action":"opened"}',
+    headers: (body) => ({
+      'x-hub-signature-256': `sha256=${mac(body, 'hex')}`,
+      'x-github-delivery': 'guid-1',
+      'x-github-event': 'issues',
+    }),
+    ids: ['guid-1'],
+    type: 'issues',
+  },
+  klarna: {
+    body: '{"metadata":{"event_id":"k1","event_type":"payment.request"}}',
+    secret: { value: SECRET, keyId: 'krn:key:1' },
+    headers: (body) => ({ 'klarna-signature': mac(body, 'hex'), 'klarna-signing-key-id': 'krn:key:1' }),
+    ids: ['k1'],
+    type: 'payment.request',
+  },
+  linear: {
+    body: `{"type":"Issue","webhookTimestamp":${NOW_MS}}`,
+    headers: (body) => ({ 'linear-signature': mac(body, 'hex'), 'linear-delivery': 'd1' }),
+    ids: ['d1'],
+    type: 'Issue',
+    timed: true,
+  },
+  meta: {
+    body: '{"object":"page","entry":[]}',
+    settings: { values: { verifyToken: 'agreed' } },
+    headers: (body) => ({ 'x-hub-signature-256': `sha256=${mac(body, 'hex')}` }),
+    ids: [BODY_ID],
+    type: 'page',
+  },
+  mollie: {
+    body: '{"id":"event_1","type":"payment-link.paid"}',
+    headers: (body) => ({ 'x-mollie-signature': `sha256=${mac(body, 'hex')}` }),
+    ids: ['event_1'],
+    type: 'payment-link.paid',
+  },
+  'mollie-classic': {
+    body: 'id=tr_1',
+    headers: () => ({}),
+    query: `token=${SECRET}`,
+    ids: ['tr_1'],
+    type: '',
+    unsigned: true,
+  },
+  paddle: {
+    body: '{"event_id":"evt_1","event_type":"transaction.paid"}',
+    headers: (body) => {
+      const right = mac(`${SECONDS}:${body}`, 'hex');
+      return { 'paddle-signature': `ts=${SECONDS};h1=${right};h1=${mac('another key', 'hex')}` };
+    },
+    ids: ['evt_1'],
+    type: 'transaction.paid',
+    timed: true,
+  },
+  razorpay: {
+    body: '{"event":"payment.captured"}',
+    headers: (body) => ({ 'x-razorpay-signature': mac(body, 'hex'), 'x-razorpay-event-id': 'r1' }),
+    ids: ['r1'],
+    type: 'payment.captured',
+  },
+  sendgrid: {
+    body: '[{"sg_event_id":"a","event":"bounce"},\r\n{"sg_event_id":"b","event":"open"}]\r\n',
+    secret: { value: p256.publicKey.export({ type: 'spki', format: 'der' }).toString('base64') },
+    headers: (body) => ({
+      'x-twilio-email-event-webhook-signature': signWith(
+        'sha256',
+        Buffer.from(SECONDS + body),
+        p256.privateKey,
+      ).toString('base64'),
+      'x-twilio-email-event-webhook-timestamp': SECONDS,
+    }),
+    ids: ['a', 'b'],
+    type: 'bounce',
+    timed: true,
+  },
+  shopify: {
+    body: '{"id":820982911946154508}',
+    headers: (body) => ({
+      'x-shopify-hmac-sha256': mac(body, 'base64'),
+      'x-shopify-webhook-id': 's1',
+      'x-shopify-topic': 'orders/create',
+    }),
+    ids: ['s1'],
+    type: 'orders/create',
+  },
+  slack: {
+    body: '{"event_id":"Ev1","type":"event_callback","event":{"type":"message"}}',
+    headers: (body) => ({
+      'x-slack-signature': `v0=${mac(`v0:${SECONDS}:${body}`, 'hex')}`,
+      'x-slack-request-timestamp': SECONDS,
+    }),
+    ids: ['Ev1'],
+    type: 'message',
+    timed: true,
+  },
+  square: {
+    body: '{"event_id":"q1","type":"payment.updated"}',
+    settings: { request: { publicUrl: 'https://hooks.example.com/square' } },
+    headers: (body) => ({
+      'x-square-hmacsha256-signature': mac(`https://hooks.example.com/square${body}`, 'base64'),
+    }),
+    ids: ['q1'],
+    type: 'payment.updated',
+  },
+  'standard-webhooks': {
+    body: '{"type":"invoice.paid"}',
+    secret: { value: `whsec_${KEY.toString('base64')}` },
+    headers: standard('v1', (content) => mac(content, 'base64', KEY)),
+    ids: ['msg_1'],
+    type: 'invoice.paid',
+    timed: true,
+  },
+  'standard-webhooks-ed25519': {
+    body: '{"type":"invoice.paid"}',
+    secret: { value: `whpk_${ed25519Raw}` },
+    headers: standard('v1a', (content) =>
+      signWith(null, Buffer.from(content), ed25519.privateKey).toString('base64'),
+    ),
+    ids: ['msg_1'],
+    type: 'invoice.paid',
+    timed: true,
+  },
+  stripe: {
+    body: '{"id":"evt_1","type":"charge.succeeded"}\n',
+    headers: (body) => ({
+      'stripe-signature': `t=${SECONDS},v1=${mac('old secret', 'hex')},v1=${mac(`${SECONDS}.${body}`, 'hex')},v0=00`,
+    }),
+    ids: ['evt_1'],
+    type: 'charge.succeeded',
+    timed: true,
+  },
+  woocommerce: {
+    body: '{"id":7,"status":"paid"}',
+    headers: (body) => ({
+      'x-wc-webhook-signature': mac(body, 'base64'),
+      'x-wc-webhook-topic': 'order.updated',
+      'x-wc-webhook-delivery-id': 'the same within a second',
+    }),
+    ids: [BODY_ID],
+    type: 'order.updated',
+  },
+  worldpay: {
+    body: '{"eventId":"w1","eventDetails":{"type":"authorized"}}',
+    secret: { value: SECRET, keyId: '2' },
+    headers: (body) => ({ 'event-signature': `1/SHA256/${mac('x', 'hex')},2/SHA256/${mac(body, 'hex')}` }),
+    ids: ['w1'],
+    type: 'authorized',
+  },
+  xero: {
+    body: '{"events":[{"tenantId":"t","resourceId":"r","eventType":"UPDATE","eventDateUtc":"d"}],"entropy":"X"}',
+    headers: (body) => ({ 'x-xero-signature': mac(body, 'base64') }),
+    ids: ['t:r:UPDATE:d'],
+    type: 'UPDATE',
+  },
+  zendesk: {
+    body: 'whatever an administrator typed',
+    headers: (body) => {
+      const time = new Date(NOW_MS).toISOString();
+      return {
+        'x-zendesk-webhook-signature': mac(time + body, 'base64'),
+        'x-zendesk-webhook-signature-timestamp': time,
+        'x-zendesk-webhook-invocation-id': 'z1',
+      };
+    },
+    ids: ['z1'],
+    type: '',
+    timed: true,
+  },
+};
+
+function sourceOf(preset: (typeof PRESET_NAMES)[number], changes: object = {}): Source {
+  const { secret, settings } = SAMPLES[preset];
+  return Source.parse({
+    preset,
+    secrets: [{ id: 'current', value: SECRET, ...secret }],
+    ...settings,
+    ...changes,
+  });
+}
+
+const requestOf = (
+  { body, headers, query = '' }: Sample,
+  change: { body?: string } = {},
+): Parameters<ReturnType<typeof createVerifier>>[0] => ({
+  headers: headerLines(Object.entries(headers(body)).flat()),
+  body: Buffer.from(change.body ?? body),
+  query,
+  nowMs: NOW_MS,
+});
+
+const outcome = (verdict: Verdict): string => (verdict.ok ? `ok by ${verdict.secretId}` : verdict.code);
+
+describe.each(PRESET_NAMES)('%s', (preset) => {
+  const sample = SAMPLES[preset];
+
+  test('takes what the provider signs, and finds its events', () => {
+    const source = sourceOf(preset);
+    const request = requestOf(sample);
+    expect(outcome(createVerifier(source)(request))).toBe('ok by current');
+    const located = locateEvents(source, request);
+    const events = located.ok ? located.events : [];
+    expect(events.map(({ eventId }) => eventId)).toEqual(
+      sample.ids.map((id) => (typeof id === 'string' ? id : expect.stringMatching(id))),
+    );
+    expect(events[0]?.type).toBe(sample.type);
+    expect(events.some(({ parked }) => parked)).toBe(false);
+  });
+
+  test('refuses another body, another secret, no signature, and another time where it is signed', () => {
+    const verify = createVerifier(sourceOf(preset));
+    const unsigned = { ...requestOf(sample), headers: {} };
+    if (sample.unsigned) {
+      expect(outcome(verify({ ...unsigned, query: 'token=wrong' }))).toBe('signature_invalid');
+      expect(outcome(verify({ ...unsigned, query: '' }))).toBe('signature_missing');
+      return;
+    }
+    const changed = preset === 'adyen' ? sample.body.replace('1000', '1001') : `${sample.body} `;
+    expect(outcome(verify(requestOf(sample, { body: changed })))).toBe('signature_invalid');
+    if (preset !== 'adyen') expect(outcome(verify(unsigned))).toBe('signature_missing');
+    const hour = 3_600_000;
+    for (const nowMs of [NOW_MS - hour, NOW_MS + hour]) {
+      const expected = sample.timed ? 'timestamp_out_of_tolerance' : 'ok by current';
+      expect(outcome(verify({ ...requestOf(sample), nowMs }))).toBe(expected);
+    }
+    if (sample.secret !== undefined && !('keyId' in sample.secret)) return; // other keys: vectors.test.ts
+    const { keyId } = (sample.secret ?? {}) as { keyId?: string };
+    const secrets = [{ id: 'current', value: 'wrong', ...(keyId && { keyId }) }];
+    expect(outcome(createVerifier(sourceOf(preset, { secrets }))(requestOf(sample)))).toBe(
+      'signature_invalid',
+    );
+  });
+
+  test('has a page, which names what is unverified', () => {
+    const page = readFileSync(join(import.meta.dirname, `../../../docs/providers/${preset}.md`), 'utf8');
+    for (const section of ['Event id', 'Deadline and retries', 'Known quirks', 'Not covered'])
+      expect(page).toContain(`## ${section}`);
+    for (const fact of sourceOf(preset).unverified) expect(page).toContain(fact);
+    expect(page.includes('## Unverified')).toBe(PRESETS[preset].unverified !== undefined);
+  });
+});
+
+test('a preset yields to what is written beside it, member by member where that makes sense', () => {
+  const source = sourceOf('stripe', { eventId: { pointer: '/account' }, maxBodyBytes: 5 });
+  expect(source).toMatchObject({
+    eventId: [{ pointer: '/account' }],
+    maxBodyBytes: 5,
+    type: [{ pointer: '/type' }],
+  });
+  const xero = sourceOf('xero', { answers: { accepted: { status: 204 } }, batch: { max: 3 } });
+  expect(xero.answers).toMatchObject({ accepted: { status: 204 }, signature: { status: 401, body: '' } });
+  expect(xero.batch).toMatchObject({ pointer: '/events', max: 3, empty: 'ack' });
+});
+
+test('the same unsigned id of GitHub has a replay key, and its ping is no event', () => {
+  expect(sourceOf('github')).toMatchObject({ eventIdSigned: false, replayKey: 'signature' });
+  const request = { headers: { 'x-github-event': ['ping'] }, body: Buffer.from('{}') };
+  expect(handshakeOf(sourceOf('github'), request, true)).toMatchObject({
+    kind: 'answer',
+    answer: { status: 200 },
+  });
+  expect(handshakeOf(sourceOf('github'), request, false)).toEqual({ kind: 'none' });
+});
+
+test('the ping of WooCommerce is answered unsigned, and nothing else is', () => {
+  const source = sourceOf('woocommerce');
+  const ask = (body: string) => handshakeOf(source, { headers: {}, body: Buffer.from(body) }, false).kind;
+  expect(ask('webhook_id=2')).toBe('answer');
+  for (const body of ['webhook_id=2&id=1', 'webhook_id=1&webhook_id=2', '{"webhook_id":2}', '']) {
+    expect(ask(body)).toBe('none');
+  }
+});
+
+test('the challenge of Meta is echoed for the agreed token only', () => {
+  const source = sourceOf('meta');
+  const ask = (query: string) =>
+    handshakeOf(source, { method: 'GET', query, headers: {}, body: Buffer.alloc(0) }, false);
+  expect(ask('hub.mode=subscribe&hub.challenge=42&hub.verify_token=agreed')).toMatchObject({
+    kind: 'answer',
+    answer: { status: 200, body: '42', contentType: 'text/plain; charset=utf-8' },
+  });
+  for (const query of [
+    'hub.mode=subscribe&hub.challenge=42&hub.verify_token=guess',
+    'hub.mode=subscribe&hub.challenge=42',
+    'hub.mode=subscribe&hub.verify_token=agreed',
+    'hub.mode=subscribe&hub.challenge=42&hub.verify_token=agreed&hub.verify_token=guess',
+    `hub.mode=subscribe&hub.verify_token=agreed&hub.challenge=${'x'.repeat(1_025)}`,
+  ]) {
+    expect(ask(query)).toEqual({ kind: 'refused' });
+  }
+  expect(ask('hub.challenge=42').kind).toBe('none');
+  expect(() => sourceOf('meta', { values: {} })).toThrow(/verifyToken/);
+});
+
+test('the challenge of Slack is echoed once its signature is verified', () => {
+  const body = Buffer.from('{"type":"url_verification","challenge":"c1"}');
+  expect(handshakeOf(sourceOf('slack'), { headers: {}, body }, true)).toMatchObject({
+    answer: { body: 'c1' },
+  });
+  expect(handshakeOf(sourceOf('slack'), { headers: {}, body }, false).kind).toBe('none');
+});
