@@ -24,6 +24,19 @@ test('check needs no Redis and names what the file configures', async () => {
   });
 });
 
+test('check shows what is unverified about a preset, and a secret that is no key', async () => {
+  await using other = await createRig();
+  const klarna = 'sources:\n  klarna: { preset: klarna, secrets: [{ id: a, value: x }] }\n';
+  writeFileSync(other.env.BREAKWATER_CONFIG, klarna);
+  const shown = await other.cli(['config', 'check']);
+  expect(shown.code).toBe(0);
+  expect(shown.stdout).toContain('klarna: unverified: the signature is in hexadecimal');
+  writeFileSync(other.env.BREAKWATER_CONFIG, klarna.replaceAll('klarna', 'adyen'));
+  const wrong = await other.cli(['config', 'check']);
+  expect(wrong.code).toBe(1);
+  expect(wrong.stderr).toContain('sources.adyen');
+});
+
 test('check lists every mistake at once, a mapping that does not compile included', async () => {
   await using wrong = await createRig();
   writeFileSync(

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { applyPreset, PresetName, unverifiedFacts } from './presets.ts';
 import { Answers } from './source-answers.ts';
 import { Check, MAX_SELECTED_SECRETS } from './source-check.ts';
-import { isSigned } from './source-coverage.ts';
+import { coverageOf, isSigned } from './source-coverage.ts';
 import { Challenge, METHODS, Ping } from './source-handshake.ts';
 import { expressions, pointer, saidByBranch } from './source-parts.ts';
 import { checkSource } from './source-rules.ts';
@@ -115,11 +115,7 @@ export const Source = z.preprocess(
   SourceShape.transform((shape, context) => {
     checkSource(shape, context);
     const { auth = [], eventId = [], eventIdSigned, replayKey, ...source } = shape;
-    const coverage = {
-      checks: auth,
-      mode: source.authMode,
-      perItem: source.batch?.signature === 'perItem',
-    };
+    const coverage = coverageOf(shape);
     const signed = eventIdSigned ?? eventId.every((expression) => isSigned(expression, coverage));
     return {
       ...source,

@@ -7,7 +7,21 @@ export interface Coverage {
   readonly mode: 'all' | 'any';
   /** Signatures are of one item each, and cover only the values that they name. */
   readonly perItem: boolean;
+  /** Field of a form that holds the document, which is all that is read of the body. */
+  readonly formField: string | undefined;
 }
+
+export const coverageOf = (source: {
+  readonly auth?: readonly Check[] | undefined;
+  readonly authMode: 'all' | 'any';
+  readonly batch?: { readonly signature: string } | undefined;
+  readonly parse: { readonly formField?: string | undefined };
+}): Coverage => ({
+  checks: source.auth ?? [],
+  mode: source.authMode,
+  perItem: source.batch?.signature === 'perItem',
+  formField: source.parse.formField,
+});
 
 export const signatureChecks = (checks: readonly Check[]): SignatureCheck[] =>
   checks.filter((check): check is SignatureCheck => check.kind === 'signature');
@@ -30,6 +44,18 @@ export function coversBody(check: SignatureCheck, { checks, mode }: Coverage): b
   );
 }
 
+/** True when a signature cannot stay valid for another document: that of the body, or of the form's one field. */
+export function coversDocument(check: SignatureCheck, coverage: Coverage): boolean {
+  if (coversBody(check, coverage)) return true;
+  const { formField } = coverage;
+  return (
+    formField !== undefined &&
+    check.signed.every((parts) =>
+      parts.some((part) => typeof part === 'object' && 'form' in part && part.form === formField),
+    )
+  );
+}
+
 /**
  * True when nobody without a secret can change what the expression yields. A header that is not signed can be changed
  * by anybody who has one signed request.
@@ -48,8 +74,10 @@ function isPartSigned(part: SignedPart | Locator, coverage: Coverage): boolean {
   const signatures = signatureChecks(coverage.checks);
   if (signatures.length === 0) return false;
   const by = (check: SignatureCheck): boolean => {
-    const isBody = typeof part === 'string' || 'body' in part || 'pointer' in part;
+    const isBody = typeof part === 'string' || 'body' in part;
+    const isInBody = typeof part === 'object' && 'pointer' in part;
     if (isBody && !coverage.perItem && coversBody(check, coverage)) return true;
+    if (isInBody && !coverage.perItem && coversDocument(check, coverage)) return true;
     return check.signed.every((parts) => parts.some((signed) => isSamePlace(signed, part)));
   };
   // Checks with a condition are alternatives: each must cover. Without one, all have passed, unless any is enough.

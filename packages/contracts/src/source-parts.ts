@@ -36,6 +36,8 @@ export const SignedPart = z.union([
   UrlPart,
   /** A field of the signature itself: `t` in `t=1700000000,v1=…`. */
   z.strictObject({ field: z.string().min(1) }),
+  /** A field of a form body, decoded. */
+  z.strictObject({ form: z.string().min(1) }),
   /** One of the source's `values`. */
   z.strictObject({ config: z.string().min(1) }),
 ]);

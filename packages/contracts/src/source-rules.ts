@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { MAX_SECRETS } from './source-check.ts';
 import { signatureMistakes } from './source-check-rules.ts';
-import { type Coverage, coversBody, isSigned, signatureChecks } from './source-coverage.ts';
+import { type Coverage, coverageOf, coversDocument, isSigned, signatureChecks } from './source-coverage.ts';
 import type { SourceShape } from './source-config.ts';
 import type { Expression, SignedPart } from './source-parts.ts';
 
@@ -13,11 +13,7 @@ export function checkSource(source: SourceShape, context: Pick<z.core.$Refinemen
   if (source.auth === undefined) report(['auth'], 'say how requests are verified, or name a preset');
   if (source.eventId === undefined)
     report(['eventId'], 'say where the event id is, or name a preset that does');
-  const coverage: Coverage = {
-    checks: source.auth ?? [],
-    mode: source.authMode,
-    perItem: source.batch?.signature === 'perItem',
-  };
+  const coverage = coverageOf(source);
   for (const [index, check] of coverage.checks.entries()) {
     if (check.kind !== 'signature') continue;
     for (const mistake of signatureMistakes(check)) report(['auth', index], mistake);
@@ -66,7 +62,7 @@ function checkCoverage(source: SourceShape, coverage: Coverage, report: Report):
     if (coverage.perItem) {
       if (!check.signed.every((parts) => parts.some((part) => typeof part === 'object' && 'pointer' in part)))
         report(['auth'], 'a signature of one item must sign values of it: add pointers to signed');
-    } else if (!coversBody(check, coverage)) {
+    } else if (!coversDocument(check, coverage)) {
       report(['auth'], 'signed must contain body, or anybody could change the payload');
     }
     for (const part of check.signed.flat()) {

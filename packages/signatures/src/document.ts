@@ -131,6 +131,14 @@ export class ParsedBody {
   }
 }
 
+/** One field of a form body. As with headers, two of one name are never resolved to one of them. */
+export function readField(document: ParsedBody, name: string): HeaderRead {
+  const values = (document.fields() ?? []).filter(([field]) => field === name);
+  const [first] = values;
+  if (first === undefined) return { kind: 'missing' };
+  return values.length === 1 ? { kind: 'one', text: first[1] } : { kind: 'repeated' };
+}
+
 /** Verifying and locating may both need the document of one request; it is parsed once. */
 const documents = new WeakMap<SignedRequest, ParsedBody>();
 

@@ -1,5 +1,5 @@
 import type { SignatureCheck } from '@breakwater/contracts/source-check';
-import type { ParsedBody } from './document.ts';
+import { type ParsedBody, readField } from './document.ts';
 import { decodeSignature } from './encodings.ts';
 import { type HeaderRead, readHeader, type SignedRequest } from './headers.ts';
 import { refused, type Refusal, repeated } from './verdict.ts';
@@ -75,10 +75,7 @@ function placeOf({ header, pointer, form }: SignatureCheck['signature']): string
 function readPlace(place: SignatureCheck['signature'], { request, document }: CheckInput): HeaderRead {
   if (place.header !== undefined) return readHeader(request.headers, place.header);
   if (place.pointer !== undefined) return document.readAt(place.pointer);
-  const values = (document.fields() ?? []).filter(([name]) => name === place.form);
-  const [first] = values;
-  if (first === undefined) return { kind: 'missing' };
-  return values.length === 1 ? { kind: 'one', text: first[1] } : { kind: 'repeated' };
+  return readField(document, place.form ?? '');
 }
 
 /** The key that the request names in a header; undefined where it names none there. */

@@ -38,7 +38,8 @@ function respond(source: Source, challenge: Challenge, request: SignedRequest): 
   if (token !== undefined) {
     const given = readQuery(request.query, token.query);
     const expected = token.value ?? source.values[token.config ?? ''] ?? '';
-    if (given.kind !== 'one' || expected === '' || !sameText(given.text, expected)) return { kind: 'refused' };
+    if (given.kind !== 'one' || expected === '' || !sameText(given.text, expected))
+      return { kind: 'refused' };
   }
   const read =
     'query' in echo

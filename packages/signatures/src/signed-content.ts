@@ -4,7 +4,7 @@ import { hashBytes } from '@breakwater/contracts/ids';
 import type { SignatureCheck } from '@breakwater/contracts/source-check';
 import type { Source } from '@breakwater/contracts/source-config';
 import { type BODY_FORMS, bodyFormOf, type SignedPart } from '@breakwater/contracts/source-parts';
-import { documentOf, type ParsedBody } from './document.ts';
+import { documentOf, type ParsedBody, readField } from './document.ts';
 import { type CheckInput, type Given, readSignatures } from './given-signatures.ts';
 import { type HeaderRead, readHeader, readQuery, type SignedRequest } from './headers.ts';
 import { appliesTo } from './when.ts';
@@ -63,14 +63,15 @@ function readPart(
   if ('field' in part) return ofField(fields, part.field);
   if ('config' in part) return text(rules.values[part.config] ?? '');
   if ('url' in part) return text(urlOf(rules.request.publicUrl ?? '', part.url, request.query));
+  if ('form' in part) return ofRead(readField(document, part.form), `field ${part.form}`, 'utf8');
   if ('body' in part) return bodyIn(part.body, input);
   const read = document.readAt(part.pointer);
   if (read.kind === 'missing' && part.or !== undefined) return text(part.or);
   return read.kind === 'one' ? text(read.text) : { where: `value at ${part.pointer}`, why: read.kind };
 }
 
-function ofRead(read: HeaderRead, where: string): Read {
-  return read.kind === 'one' ? { bytes: Buffer.from(read.text, 'latin1') } : { where, why: read.kind };
+function ofRead(read: HeaderRead, where: string, encoding: 'latin1' | 'utf8' = 'latin1'): Read {
+  return read.kind === 'one' ? { bytes: Buffer.from(read.text, encoding) } : { where, why: read.kind };
 }
 
 function ofField(fields: Given['fields'], name: string): Read {

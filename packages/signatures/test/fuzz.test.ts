@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { expect, test } from '@jest/globals';
 import { PRESET_NAMES } from '@breakwater/contracts/presets/all';
 import { Source } from '@breakwater/contracts/source-config';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { handshakeOf } from '../src/handshake.ts';
 import { headerLines } from '../src/headers.ts';
 import { locateEvents } from '../src/locate.ts';

@@ -32,7 +32,7 @@ interface Sample {
   readonly settings?: object;
   readonly query?: string;
   /** Of every event, in order. */
-  readonly ids: readonly (string | RegExp)[];
+  readonly ids: readonly unknown[];
   readonly type: string;
   readonly timed?: true;
   /** Nothing signs the body. */
@@ -40,7 +40,7 @@ interface Sample {
 }
 
 const KEY = Buffer.alloc(32, 7);
-const BODY_ID = /^hash-[A-Za-z0-9]{22}$/;
+const BODY_ID: unknown = expect.stringMatching(/^hash-[A-Za-z0-9]{22}$/);
 
 const adyenItem = {
   additionalData: { hmacSignature: mac('psp1::merchant:order 1:1000:EUR:AUTHORISATION:true', 'base64', KEY) },
@@ -318,24 +318,30 @@ describe.each(PRESET_NAMES)('%s', (preset) => {
     expect(outcome(createVerifier(source)(request))).toBe('ok by current');
     const located = locateEvents(source, request);
     const events = located.ok ? located.events : [];
-    expect(events.map(({ eventId }) => eventId)).toEqual(
-      sample.ids.map((id) => (typeof id === 'string' ? id : expect.stringMatching(id))),
-    );
+    expect(events.map(({ eventId }) => eventId)).toEqual(sample.ids);
     expect(events[0]?.type).toBe(sample.type);
     expect(events.some(({ parked }) => parked)).toBe(false);
   });
 
+  test('has a page, which names what is unverified', () => {
+    const page = readFileSync(join(import.meta.dirname, `../../../docs/providers/${preset}.md`), 'utf8');
+    for (const section of ['Event id', 'Deadline and retries', 'Known quirks', 'Not covered'])
+      expect(page).toContain(`## ${section}`);
+    for (const fact of sourceOf(preset).unverified) expect(page).toContain(fact);
+    expect(page.includes('## Unverified')).toBe(PRESETS[preset].unverified !== undefined);
+  });
+});
+
+describe.each(PRESET_NAMES.filter((name) => SAMPLES[name].unsigned === undefined))('%s', (preset) => {
+  const sample = SAMPLES[preset];
+
   test('refuses another body, another secret, no signature, and another time where it is signed', () => {
     const verify = createVerifier(sourceOf(preset));
     const unsigned = { ...requestOf(sample), headers: {} };
-    if (sample.unsigned) {
-      expect(outcome(verify({ ...unsigned, query: 'token=wrong' }))).toBe('signature_invalid');
-      expect(outcome(verify({ ...unsigned, query: '' }))).toBe('signature_missing');
-      return;
-    }
     const changed = preset === 'adyen' ? sample.body.replace('1000', '1001') : `${sample.body} `;
     expect(outcome(verify(requestOf(sample, { body: changed })))).toBe('signature_invalid');
-    if (preset !== 'adyen') expect(outcome(verify(unsigned))).toBe('signature_missing');
+    // Adyen's signature is in the body.
+    expect(outcome(verify(unsigned))).toBe(preset === 'adyen' ? 'ok by current' : 'signature_missing');
     const hour = 3_600_000;
     for (const nowMs of [NOW_MS - hour, NOW_MS + hour]) {
       const expected = sample.timed ? 'timestamp_out_of_tolerance' : 'ok by current';
@@ -348,14 +354,13 @@ describe.each(PRESET_NAMES)('%s', (preset) => {
       'signature_invalid',
     );
   });
+});
 
-  test('has a page, which names what is unverified', () => {
-    const page = readFileSync(join(import.meta.dirname, `../../../docs/providers/${preset}.md`), 'utf8');
-    for (const section of ['Event id', 'Deadline and retries', 'Known quirks', 'Not covered'])
-      expect(page).toContain(`## ${section}`);
-    for (const fact of sourceOf(preset).unverified) expect(page).toContain(fact);
-    expect(page.includes('## Unverified')).toBe(PRESETS[preset].unverified !== undefined);
-  });
+test('the token in the URL of mollie-classic is all that proves its sender', () => {
+  const verify = createVerifier(sourceOf('mollie-classic'));
+  const request = requestOf(SAMPLES['mollie-classic']);
+  expect(outcome(verify({ ...request, query: 'token=wrong' }))).toBe('signature_invalid');
+  expect(outcome(verify({ ...request, query: '' }))).toBe('signature_missing');
 });
 
 test('a preset yields to what is written beside it, member by member where that makes sense', () => {

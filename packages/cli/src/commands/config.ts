@@ -1,6 +1,8 @@
 import { BreakwaterConfig } from '@breakwater/contracts/config';
 import { createErpTargets } from '@breakwater/erp/targets';
 import { createHttpClient } from '@breakwater/http/client';
+import { AppError } from '@breakwater/runtime/errors';
+import { createVerifier } from '@breakwater/signatures/verify';
 import type { Command } from 'commander';
 import type { CliContext } from '../context.ts';
 import { toJson } from '../output/printable.ts';
@@ -22,6 +24,7 @@ export function configCommand(program: Command, context: CliContext): void {
 async function check(context: CliContext): Promise<void> {
   const path = context.environment().BREAKWATER_CONFIG;
   const config = context.config();
+  createVerifiers(config);
   // Reading the file does not compile the mappings; this does, and calls nobody.
   const client = createHttpClient({});
   try {
@@ -29,12 +32,17 @@ async function check(context: CliContext): Promise<void> {
   } finally {
     client.close();
   }
+  // What a preset relies on and nobody has confirmed; try a delivery to a test system first.
+  const unverified = Object.entries(config.sources).flatMap(([source, { unverified: facts }]) =>
+    facts.map((fact) => ({ source, fact })),
+  );
   const result = {
     ok: true,
     path,
     sources: Object.keys(config.sources),
     erpTargets: Object.keys(config.erpTargets),
     routes: config.routes.length,
+    ...(unverified.length > 0 && { unverified }),
   };
   context.print(result, () =>
     [
@@ -44,8 +52,24 @@ async function check(context: CliContext): Promise<void> {
         ['ERP targets', result.erpTargets.join(', ') || 'none'],
         ['routes', String(result.routes)],
       ]),
+      ...unverified.map(({ source, fact }) => `${source}: unverified: ${fact}. See docs/providers.`),
     ].join('\n'),
   );
+}
+
+/** Throws AppError config_invalid for a secret that is no key of its source's algorithm, as ingest does at its start. */
+function createVerifiers({ sources }: BreakwaterConfig): void {
+  const mistakes: string[] = [];
+  for (const [name, source] of Object.entries(sources)) {
+    try {
+      createVerifier(source);
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      mistakes.push(`✖ ${error.message}\n  → at sources.${name}`);
+    }
+  }
+  if (mistakes.length > 0)
+    throw new AppError('config_invalid', `The sources are not valid:\n${mistakes.join('\n')}`);
 }
 
 async function printSchema(context: CliContext): Promise<void> {
