@@ -40,9 +40,9 @@ export class ParsedBody {
   readAt(pointer: string): HeaderRead {
     const text = this.textAt(pointer);
     if (text === undefined) return { kind: 'missing' };
-    const isForm = this.#parse.format === 'form' && this.#parse.formField === undefined;
-    if (!isForm && findSpan(this.#json?.text ?? '', parsePointer(pointer) ?? []) === 'repeated')
-      return { kind: 'repeated' };
+    const source = this.#json?.text ?? ''; // empty for a form, whose repeated fields are no text already
+    const tokens = parsePointer(pointer) ?? [];
+    if (mayRepeat(source, tokens) && findSpan(source, tokens) === 'repeated') return { kind: 'repeated' };
     return { kind: 'one', text };
   }
 
@@ -130,6 +130,14 @@ export class ParsedBody {
     return this.#json;
   }
 }
+
+/** Walking a body of megabytes costs as much as parsing it; most hold each name once, and no escaped ones. */
+const mayRepeat = (text: string, tokens: readonly string[]): boolean =>
+  text.includes('\\') ||
+  tokens.some((token) => {
+    const name = JSON.stringify(token);
+    return text.indexOf(name) !== text.lastIndexOf(name);
+  });
 
 /** One field of a form body. As with headers, two of one name are never resolved to one of them. */
 export function readField(document: ParsedBody, name: string): HeaderRead {

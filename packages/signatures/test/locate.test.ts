@@ -159,3 +159,58 @@ test('a megabyte of nested brackets is an answer, not a crash', () => {
   expect(idOf(`{"id":"a","x":${deep}}`)).toBe('a');
   expect(idOf(`{"id":1.5,"x":${deep}}`)).toBe('body_unparsable');
 });
+
+test.each([
+  ['plainly', '{"id":"a","id":"b"}'],
+  ['with the same value', '{"id":"a","id":"a"}'],
+  ['written with an escape', String.raw`{"id":"a","\u0069d":"b"}`],
+  ['on the way to it', '{"data":{"id":"a"},"data":{"id":"b"}}'],
+])('an id that is there twice is refused, because another reader may take the other one: %s', (_, body) => {
+  const pointer = body.includes('data') ? '/data/id' : '/id';
+  expect(located({ eventId: { pointer } }, body)).toMatchObject({
+    code: 'event_id_missing',
+    message: expect.stringContaining('more than once'),
+  });
+});
+
+test('the name of the id elsewhere in the body, or in a text, is no repetition', () => {
+  for (const body of [
+    '{"other":{"id":"b"},"id":"a"}',
+    String.raw`{"text":"\"id\":\"b\",","id":"a","list":[{"id":"c"}]}`,
+  ]) {
+    expect(idOf(body)).toBe('a');
+  }
+});
+
+test('an id made of several values keeps apart what joining would make one', () => {
+  const eventId = { concat: [{ pointer: '/a' }, { pointer: '/b' }] };
+  const of = (a: string, b: string) => located({ eventId }, JSON.stringify({ a, b }));
+  expect(of('x', 'y')).toMatchObject({ eventId: 'x:y' });
+  expect(of('x:y', 'z')).not.toEqual(of('x', 'y:z'));
+  expect(of('x%3Ay', 'z')).not.toEqual(of('x:y', 'z'));
+  expect(of('x', '')).toMatchObject({ code: 'event_id_missing' });
+});
+
+test('an id that is a hash of named parts ignores all other parts', () => {
+  const eventId = { sha256: [{ pointer: '/event' }, { pointer: '/payload/id' }] };
+  const at = (createdAt: string, id = 7) =>
+    located({ eventId }, JSON.stringify({ event: 'x', payload: { id }, createdAt }));
+  expect(at('01Z')).toEqual(at('05Z'));
+  expect(at('01Z', 8)).not.toEqual(at('01Z'));
+});
+
+test('a form is read by its fields, and a field that comes twice is none', () => {
+  const parse = { format: 'form' };
+  expect(located({ parse }, 'id=a+b%21&x=1')).toMatchObject({ eventId: 'a b!' });
+  expect(located({ parse }, 'id=a&id=b')).toMatchObject({ code: 'event_id_missing' });
+  const inField = { parse: { format: 'form', formField: 'payload' }, eventId: { pointer: '/id' } };
+  expect(located(inField, `payload=${encodeURIComponent('{"id":1.10}')}`)).toMatchObject({ eventId: '1.10' });
+  expect(located(inField, 'id=1')).toMatchObject({ code: 'body_unparsable' });
+});
+
+test('a body that is taken as bytes is never read', () => {
+  for (const format of ['xml', 'text', 'none']) {
+    const settings = { parse: { format }, eventId: { sha256: ['body'] } };
+    expect(located(settings, Buffer.from([0xff, 0x00]))).toMatchObject({ ok: true });
+  }
+});
