@@ -126,6 +126,42 @@ const SAMPLES: Readonly<Record<(typeof PRESET_NAMES)[number], Sample>> = {
     ids: ['guid-1'],
     type: 'issues',
   },
+  gitlab: {
+    body: '{"object_kind":"push"}',
+    headers: () => ({ 'x-gitlab-token': SECRET, 'idempotency-key': 'g1', 'x-gitlab-event': 'Push Hook' }),
+    ids: ['g1'],
+    type: 'Push Hook',
+    unsigned: true,
+  },
+  hubspot: {
+    body: '[{"eventId":1,"subscriptionId":2,"portalId":3,"occurredAt":1564113600000,"subscriptionType":"contact.creation","attemptNumber":0,"objectId":4,"appId":5}]',
+    settings: { request: { publicUrl: 'https://hooks.example.com/hubspot' } },
+    query: 'a=1',
+    headers: (body) => ({
+      'x-hubspot-signature-v3': mac(`POSThttps://hooks.example.com/hubspot?a=1${body}${NOW_MS}`, 'base64'),
+      'x-hubspot-request-timestamp': String(NOW_MS),
+    }),
+    ids: ['5:2:3:4:1564113600000:contact.creation:1'],
+    type: 'contact.creation',
+    timed: true,
+  },
+  quickbooks: {
+    body: '{"eventNotifications":[]}',
+    headers: (body) => ({ 'intuit-signature': mac(body, 'base64') }),
+    ids: [BODY_ID],
+    type: '',
+  },
+  twilio: {
+    body: 'MessageStatus=sent&MessageSid=SM1',
+    settings: { request: { publicUrl: 'https://hooks.example.com/twilio' } },
+    headers: () => ({
+      'x-twilio-signature': createHmac('sha1', SECRET)
+        .update('https://hooks.example.com/twilioMessageSidSM1MessageStatussent')
+        .digest('base64'),
+    }),
+    ids: ['SM1:sent'],
+    type: 'sent',
+  },
   klarna: {
     body: '{"metadata":{"event_id":"k1","event_type":"payment.request"}}',
     secret: { value: SECRET, keyId: 'krn:key:1' },
@@ -354,6 +390,13 @@ describe.each(PRESET_NAMES.filter((name) => SAMPLES[name].unsigned === undefined
       'signature_invalid',
     );
   });
+});
+
+test('the token of GitLab is all that proves its sender', () => {
+  const verify = createVerifier(sourceOf('gitlab'));
+  const request = requestOf(SAMPLES.gitlab);
+  expect(outcome(verify({ ...request, headers: { 'x-gitlab-token': ['wrong'] } }))).toBe('signature_invalid');
+  expect(outcome(verify({ ...request, headers: {} }))).toBe('signature_missing');
 });
 
 test('the token in the URL of mollie-classic is all that proves its sender', () => {

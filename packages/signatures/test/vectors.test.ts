@@ -47,28 +47,6 @@ const hmac = (signature: object, changes: object = {}): object => ({
   ...changes,
 });
 
-/** Form fields are in the signed text; a JSON body is not, but the signed URL then carries its hash. */
-const twilioAuth = (() => {
-  const signature = { header: 'x-twilio-signature', encoding: 'base64' };
-  const json = { query: 'bodySHA256', present: true };
-  return [
-    hmac(signature, {
-      algorithm: 'hmac-sha1',
-      when: { query: 'bodySHA256', present: false },
-      signed: [
-        [{ url: 'requested' }, { body: 'sortedForm' }],
-        [{ url: 'requestedWithPort' }, { body: 'sortedForm' }],
-      ],
-    }),
-    hmac(signature, {
-      algorithm: 'hmac-sha1',
-      when: json,
-      signed: [[{ url: 'requested' }], [{ url: 'requestedWithPort' }]],
-    }),
-    { kind: 'queryEquals', name: 'bodySHA256', to: { body: 'sha256hex' }, when: json },
-  ];
-})();
-
 /** Settings of a vector's source, without its secrets. */
 function settingsOf(vector: Vector): Record<string, unknown> {
   const id = { eventId: { pointer: '/id' } };
@@ -84,12 +62,7 @@ function settingsOf(vector: Vector): Record<string, unknown> {
     case 'square':
       return { preset: 'square', request: { publicUrl: vector.url } };
     case 'twilio':
-      return {
-        ...id,
-        parse: { format: 'form' },
-        auth: twilioAuth,
-        request: { publicUrl: vector.url?.split('?')[0] },
-      };
+      return { preset: 'twilio', request: { publicUrl: vector.url?.split('?')[0] } };
     case 'hubspot': {
       const isV2 = vector.headers?.['X-HubSpot-Signature-Version'] === 'v2';
       return {

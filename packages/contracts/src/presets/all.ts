@@ -6,6 +6,8 @@ import { checkout } from './checkout.ts';
 import { docusign } from './docusign.ts';
 import { genericHmac } from './generic-hmac.ts';
 import { github } from './github.ts';
+import { gitlab } from './gitlab.ts';
+import { hubspot } from './hubspot.ts';
 import { klarna } from './klarna.ts';
 import { linear } from './linear.ts';
 import { meta } from './meta.ts';
@@ -13,6 +15,7 @@ import { mollie } from './mollie.ts';
 import { mollieClassic } from './mollie-classic.ts';
 import { paddle } from './paddle.ts';
 import type { Preset } from './preset.ts';
+import { quickbooks } from './quickbooks.ts';
 import { razorpay } from './razorpay.ts';
 import { sendgrid } from './sendgrid.ts';
 import { shopify } from './shopify.ts';
@@ -21,6 +24,7 @@ import { square } from './square.ts';
 import { standardWebhooks } from './standard-webhooks.ts';
 import { standardWebhooksEd25519 } from './standard-webhooks-ed25519.ts';
 import { stripe } from './stripe.ts';
+import { twilio } from './twilio.ts';
 import { woocommerce } from './woocommerce.ts';
 import { worldpay } from './worldpay.ts';
 import { xero } from './xero.ts';
@@ -35,12 +39,15 @@ export const PRESET_NAMES = [
   'docusign',
   'generic-hmac',
   'github',
+  'gitlab',
+  'hubspot',
   'klarna',
   'linear',
   'meta',
   'mollie',
   'mollie-classic',
   'paddle',
+  'quickbooks',
   'razorpay',
   'sendgrid',
   'shopify',
@@ -49,6 +56,7 @@ export const PRESET_NAMES = [
   'standard-webhooks',
   'standard-webhooks-ed25519',
   'stripe',
+  'twilio',
   'woocommerce',
   'worldpay',
   'xero',
@@ -65,12 +73,15 @@ export const PRESETS: Readonly<Record<(typeof PRESET_NAMES)[number], Preset>> = 
   docusign: docusign,
   'generic-hmac': genericHmac,
   github: github,
+  gitlab: gitlab,
+  hubspot: hubspot,
   klarna: klarna,
   linear: linear,
   meta: meta,
   mollie: mollie,
   'mollie-classic': mollieClassic,
   paddle: paddle,
+  quickbooks: quickbooks,
   razorpay: razorpay,
   sendgrid: sendgrid,
   shopify: shopify,
@@ -79,6 +90,7 @@ export const PRESETS: Readonly<Record<(typeof PRESET_NAMES)[number], Preset>> = 
   'standard-webhooks': standardWebhooks,
   'standard-webhooks-ed25519': standardWebhooksEd25519,
   stripe: stripe,
+  twilio: twilio,
   woocommerce: woocommerce,
   worldpay: worldpay,
   xero: xero,
