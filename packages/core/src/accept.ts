@@ -41,6 +41,8 @@ export interface Acceptor {
   readonly accept: (event: IncomingEvent) => Promise<AcceptResult>;
   /** Why events are refused at present; empty when they are not. */
   readonly notReady: () => readonly string[];
+  /** Are Redis' settings known, and good? Also false where weaker ones are tolerated. */
+  readonly durable: () => boolean;
   readonly close: () => Promise<void>;
 }
 
@@ -103,6 +105,7 @@ export function createAcceptor(options: AcceptorOptions): Acceptor {
 
   return {
     notReady,
+    durable: () => durability.weaknesses().length === 0,
     async accept(event) {
       const key = eventKey(event.operator, event.source, event.eventId);
       const bodyHash = hashBytes(event.bytes).slice(0, BODY_HASH_LENGTH);

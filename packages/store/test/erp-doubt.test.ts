@@ -86,13 +86,14 @@ test('a look-up-only attempt that finds the document makes the delivery sent', a
 test('a look-up-only attempt whose process died is repeated for ever, never given up', async () => {
   const { store, id } = await posting();
   await store.attempt(id, 'unknown');
-  await store.attempt(id, 'failed');
+  await store.attempt(id, 'rejected');
   for (let death = 0; death < 6; death += 1) {
-    expect(await store.go(id)).toMatchObject({ lookupFor: 'exhausted' });
+    expect(await store.go(id)).toMatchObject({ lookupFor: 'rejected' });
     await store.lapse(id);
     await store.transitions.sweepAlarms('erp', 10);
     expect(await store.status(id)).toBe('failed');
   }
+  expect(await store.number(id, 'scheduleMade')).toBe(2);
 });
 
 test('attempts used up without doubt: dead_letter at once, there is nothing to look up', async () => {

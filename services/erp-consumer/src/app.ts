@@ -29,7 +29,7 @@ export async function start(
   context: ServiceContext,
 ): Promise<{ readonly opsPort: number }> {
   const { defer, logger, signal } = context;
-  const registry = createRegistry({ processMetrics: true });
+  const registry = createRegistry();
   const metrics = createAttemptMetrics(registry);
 
   const worker = connectRedis(config.redisUrl, 'worker', logger);
