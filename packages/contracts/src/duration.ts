@@ -26,7 +26,7 @@ export function parseScheduleMs(text: string): number[] | undefined {
 
 /** `61000` as `1m 1s`, for people. */
 export function formatDuration(ms: number): string {
-  if (ms < 1_000) return `${Math.round(ms)}ms`;
+  if (Math.round(ms) < 1_000) return `${Math.round(ms)}ms`;
   const parts: string[] = [];
   let rest = Math.round(ms / 1_000);
   for (const [unit, seconds] of [

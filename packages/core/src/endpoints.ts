@@ -1,4 +1,5 @@
-import { type BreakwaterConfig, RESERVED_SOURCE } from '@breakwater/contracts/config';
+import type { BreakwaterConfig } from '@breakwater/contracts/config';
+import { RESERVED_SOURCE } from '@breakwater/contracts/reserved';
 import { newEndpointId } from '@breakwater/contracts/ids';
 import { createEgressGuard } from '@breakwater/http/egress';
 import { AppError } from '@breakwater/runtime/errors';

@@ -65,7 +65,7 @@ test('waiting for a check ends when its time is over, even if no answer comes', 
   const { server, redis, guard } = await watched();
   process.kill(server.pid(), 'SIGSTOP');
   redis.disconnect(true); // it connects again, and then nobody answers
-  await waitUntil(() => !guard.trusted(), { what: 'the loss to be noticed' });
+  await waitUntil(() => redis.status === 'connect', { what: 'the new connection' });
   const first = await Promise.race([
     guard.settled(20).then(() => 'settled'),
     pause(1_000).then(() => 'still waiting'),

@@ -221,3 +221,17 @@ test('the breaker hears of look-ups that nobody answers', async () => {
   expect(await store.begin(id)).toEqual({ kind: 'parked', why: 'breaker' });
   expect(await store.waiting(erp)).toHaveLength(1);
 });
+
+test('a dead letter whose replay ends unknown is looked up again, and dies again for its first reason', async () => {
+  const { store, id } = await posting({ scheduleMs: [0] });
+  await store.attempt(id, 'failed');
+  expect(await store.field(id, 'reason')).toBe('exhausted');
+  const answer = await store.end(await store.goReplay(id), 'unknown');
+  expect(answer).toMatchObject({ status: 'failed', alarms: [{ waitMs: SETTLE_MS }] });
+  expect(await store.go(id)).toMatchObject({ trigger: 'schedule', lookupFor: 'exhausted' });
+
+  const found = await posting({ scheduleMs: [0] });
+  await found.store.attempt(found.id, 'failed');
+  await found.store.end(await found.store.goReplay(found.id), 'unknown');
+  expect((await found.store.attempt(found.id, 'already_posted')).status).toBe('sent');
+});

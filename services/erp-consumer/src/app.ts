@@ -10,7 +10,7 @@ import { messageOf } from '@breakwater/runtime/errors';
 import { createAttemptMetrics } from '@breakwater/runtime/metrics-attempts';
 import { createRegistry } from '@breakwater/runtime/metrics-process';
 import { startOpsServer } from '@breakwater/runtime/ops-server';
-import { startLoop } from '@breakwater/runtime/poll';
+import { pause, startLoop } from '@breakwater/runtime/poll';
 import type { ServiceContext } from '@breakwater/runtime/service';
 import type { ServiceConfig } from '@breakwater/runtime/service-main';
 import { closeRedis, connectRedis } from '@breakwater/store/connection';
@@ -76,6 +76,8 @@ export async function start(
     (error) => logger.warn({ reason: messageOf(error) }, 'the breakers could not be read'),
   );
   defer('following the breakers', stopFollowing);
+  // An attempt that began before would follow the deployment's policy instead of its target's.
+  while (!gatesWritten && !signal.aborted) await pause(50, signal);
   const stopSweeper = startSweeper(deliveries);
   defer('sweeper', stopSweeper);
   const attempts = startAlarmWorker(
