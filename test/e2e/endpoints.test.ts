@@ -185,8 +185,14 @@ test('the example receiver verifies, commits each event once, and acknowledges i
   let receiver = await start(0);
   const { port } = receiver;
   const endpoint = await rig.json<Endpoint>(
-    ...['endpoints', 'add', '--url', `http://127.0.0.1:${port}/webhooks`],
-    ...['--types', 'test.receiver', '--secret', secret],
+    'endpoints',
+    'add',
+    '--url',
+    `http://127.0.0.1:${port}/webhooks`,
+    '--types',
+    'test.receiver',
+    '--secret',
+    secret,
   );
   const seen = async (): Promise<{ id: string; deliveries: number }[]> =>
     (
@@ -216,7 +222,10 @@ test('the example receiver verifies, commits each event once, and acknowledges i
       'deliveries',
       'replay',
       failed.id,
-      ...['--reason', 'a duplicate', '--acknowledge-duplicates', '--wait'],
+      '--reason',
+      'a duplicate',
+      '--acknowledge-duplicates',
+      '--wait',
     );
     expect(again.code).toBe(0);
     expect((await seen()).find(({ id }) => id === 'received-2')).toMatchObject({ deliveries: 2 });

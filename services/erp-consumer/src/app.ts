@@ -10,7 +10,7 @@ import { messageOf } from '@breakwater/runtime/errors';
 import { createAttemptMetrics } from '@breakwater/runtime/metrics-attempts';
 import { createRegistry } from '@breakwater/runtime/metrics-process';
 import { startOpsServer } from '@breakwater/runtime/ops-server';
-import { pause, startLoop } from '@breakwater/runtime/poll';
+import { startLoop } from '@breakwater/runtime/poll';
 import type { ServiceContext } from '@breakwater/runtime/service';
 import type { ServiceConfig } from '@breakwater/runtime/service-main';
 import { closeRedis, connectRedis } from '@breakwater/store/connection';
@@ -36,6 +36,7 @@ export async function start(
   defer('worker connection', () => closeRedis(worker));
   const deliveries = openDeliveries(config, context);
   const { keys, redis } = deliveries;
+  const gates = Promise.withResolvers<void>();
   let gatesWritten = false;
   const ops = await startOpsServer({
     host: config.host,
@@ -71,13 +72,15 @@ export async function start(
       for (const { name, config: target } of targets.values())
         await writeGate(redis, keys, erpDestination(name), target.maxInFlight, policyOfTarget(target));
       gatesWritten = true;
+      gates.resolve();
       for (const valve of valves.values()) await valve.refresh();
     },
     (error) => logger.warn({ reason: messageOf(error) }, 'the breakers could not be read'),
   );
   defer('following the breakers', stopFollowing);
   // An attempt that began before would follow the deployment's policy instead of its target's.
-  while (!gatesWritten && !signal.aborted) await pause(50, signal);
+  signal.addEventListener('abort', () => gates.resolve(), { once: true });
+  await gates.promise;
   const stopSweeper = startSweeper(deliveries);
   defer('sweeper', stopSweeper);
   const attempts = startAlarmWorker(
