@@ -163,6 +163,28 @@ test('when npm fails, its words and a sentence that says what to do are shown, a
   expect(await run('hello.ts').ended).toBe(7);
 });
 
+test.each([
+  ['process.exit(137)', 'code 137'],
+  ["process.kill(process.pid, 'SIGKILL')", 'code 137'],
+  ['process.exit(143)', 'code 143'],
+])('an npm that was killed (%s) is said to have been killed', async (end, code) => {
+  writeFileSync(join(repo, 'npm-cli.js'), npm(end));
+  const killed = run('hello.ts');
+  expect(await killed.ended).toBe(1);
+  expect(killed.output()).toContain(`npm ci was killed (${code})`);
+  expect(killed.output()).not.toContain('registry');
+});
+
+test('what npm warns about on every machine with an older Node does not hide why it failed', async () => {
+  const warning =
+    'npm warn EBADENGINE Unsupported engine {\\nnpm warn EBADENGINE   package: x\\nnpm error EACCES';
+  writeFileSync(join(repo, 'npm-cli.js'), npm(`console.error('${warning}'); process.exit(1);`));
+  const failing = run('hello.ts');
+  expect(await failing.ended).toBe(1);
+  expect(failing.output()).toContain('npm error EACCES');
+  expect(failing.output()).not.toContain('EBADENGINE');
+});
+
 test('a file that does not exist is named, before anything is installed', async () => {
   const wrong = run('missing.ts');
   expect(await wrong.ended).toBe(2);

@@ -45,6 +45,7 @@ export interface CliRun {
 
 export interface RunOptions {
   readonly redisUrl?: string;
+  readonly env?: NodeJS.ProcessEnv;
 }
 
 /** A deployment of its own in the shared Redis: a key prefix, a configuration file, the CLI and the store to seed it with. */
@@ -111,7 +112,7 @@ export async function createRig(config = CONFIG, redisUrl = sharedRedisUrl()) {
     cli: (args: readonly string[], options: RunOptions = {}) =>
       run(
         args,
-        { ...env, ...(options.redisUrl !== undefined && { REDIS_URL: options.redisUrl }) },
+        { ...env, ...options.env, ...(options.redisUrl !== undefined && { REDIS_URL: options.redisUrl }) },
         closing.signal,
       ),
     /** Records an event with deliveries to these destinations. Resolves to their ids. */

@@ -33,6 +33,7 @@ export const ERROR_CODES = {
     status: 409,
     remedy: 'The receiver already had this. Confirm that it dedupes durably (--acknowledge-duplicates).',
   },
+  storm_ended: { status: 500, remedy: 'Mend what the message names; a storm may be repeated.' },
   address_blocked: { status: 400, remedy: 'Use a public https address, or allow the range in egress.allow.' },
   encryption_keys_missing: { status: 500, remedy: 'Set ENCRYPTION_KEYS (openssl rand -base64 32).' },
   port_taken: { status: 500, remedy: 'Stop the other process, or set another port.' },

@@ -30,7 +30,9 @@ export function locateEvent(source: Source, request: SignedRequest): Located {
     return { ok: false, code: 'body_unparsable', message: body.failure };
   }
   if (id.kind === 'missing')
-    return missing(`There is no event id at ${source.eventId.map(describe).join(' or at ')}.`);
+    return missing(
+      `There is no event id (non-empty text or a number) at ${source.eventId.map(describe).join(' or at ')}.`,
+    );
   if (id.text.length > EVENT_ID_MAX)
     return missing(`The event id is longer than ${EVENT_ID_MAX} characters.`);
   // A lone surrogate becomes U+FFFD in UTF-8, where two ids would become one and the second event be lost.

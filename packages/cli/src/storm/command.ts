@@ -10,6 +10,7 @@ import { wholeNumber } from '../options.ts';
 import { withStore } from '../store-access.ts';
 import type { Figures } from './figures.ts';
 import { renderFigures } from './report.ts';
+import { StormError } from './provider.ts';
 import { runStorm, type StormPlan } from './run.ts';
 import { readFaults, writeFaults } from './simulator.ts';
 import { showProgress } from './progress.ts';
@@ -52,11 +53,18 @@ async function storm(context: CliContext, options: StormOptions): Promise<number
   const targets = createErpTargets(config, client);
   const restore = await setFaults(config, plan.sourceName, options);
   const progress = showProgress(context.io);
+  context.note(`storm ${plan.run}: ${plan.deliveries} deliveries of ${plan.orders} orders to ${plan.url}`);
   try {
     const figures = await withStore(
       context,
       (store) =>
-        runStorm(plan, { ...store, targets, signal: context.io.signal, onProgress: progress.update }),
+        runStorm(plan, {
+          ...store,
+          targets,
+          signal: context.io.signal,
+          onProgress: progress.update,
+          note: context.note,
+        }),
       { outageMs: REDIS_OUTAGE_MS },
     );
     progress.stop();
@@ -65,7 +73,12 @@ async function storm(context: CliContext, options: StormOptions): Promise<number
   } catch (error) {
     progress.stop();
     if (error instanceof AppError) throw error;
-    throw new AppError('unavailable', `The storm did not end: ${messageOf(error)}`, { cause: error });
+    if (!(error instanceof StormError)) throw error;
+    throw new AppError(
+      'storm_ended',
+      `The storm ${plan.run} did not end: ${error.message} Repeat it with --run ${plan.run} to go on with the same orders.`,
+      { cause: error },
+    );
   } finally {
     await restore();
     client.close();
@@ -131,7 +144,7 @@ async function setFaults(
     });
     return () => writeFaults(baseUrl, before).catch(() => undefined);
   } catch (error) {
-    throw new AppError('unavailable', messageOf(error), { cause: error });
+    throw new AppError('storm_ended', messageOf(error), { cause: error });
   }
 }
 
