@@ -94,7 +94,7 @@ test('a refusal never shows the value of a secret', () => {
   ).not.toMatch(/hush-hush|c2VjcmV0/);
 });
 
-test('RETRY_SCHEDULE replaces the deployment's schedule; a target with one of its own keeps it', () => {
+test('RETRY_SCHEDULE replaces the schedule of the deployment; a target with one of its own keeps it', () => {
   const dir = mkdtempSync(join(tmpdir(), 'breakwater-config-'));
   try {
     const path = join(dir, 'breakwater.config.yaml');
@@ -119,7 +119,7 @@ test('a syntax error shows its first causes, not everything that follows from th
 });
 
 test('a variable that is not set is told once, at its place, and not again as a wrong value', () => {
-  const { message } = caught(() => parseConfig(TARGET.replace(/baseUrl: .*/, 'baseUrl: ${ERP_URL}'), {}));
+  const { message } = caught(() => parseConfig(TARGET.replace('"http://erp.test"', '"${ERP_URL}"'), {}));
   expect(message).toContain('the environment variable ERP_URL is not set and has no default');
   expect(message).toContain('at erpTargets.erp.adapter.baseUrl');
   expect(message).not.toMatch(/Invalid URL/);
