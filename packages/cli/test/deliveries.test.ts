@@ -31,7 +31,7 @@ test('list pages through every delivery once and says where the next page begins
 
 test('the list never cuts why a delivery failed', async () => {
   const [id = ''] = await rig.recordEvent('evt_1', [destination('erp')]);
-  await rig.attempt(id, { outcome: 'conflict', class: 'connection_refused', code: 'ECONNREFUSED' });
+  await rig.attempt(id, { outcome: 'reference_conflict', class: 'connection_refused', code: 'ECONNREFUSED' });
   expect((await rig.cli(['deliveries', 'list'])).stdout).toContain(
     'reference_conflict: connection_refused ECONNREFUSED',
   );

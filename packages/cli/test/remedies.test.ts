@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { AppError } from '@breakwater/runtime/errors';
+import { AppError, messageOf } from '@breakwater/runtime/errors';
 import { createRig, type Rig } from './support.ts';
 
 let rig: Rig;
@@ -16,6 +16,10 @@ test('an error may bring a remedy of its own, or none, in the place of its codeâ
   expect(new AppError('not_found', 'm').remedy).toBe('Check the id and the operator.');
   expect(new AppError('not_found', 'm', { remedy: 'Look there.' }).remedy).toBe('Look there.');
   expect(new AppError('not_found', 'm', { remedy: '' }).remedy).toBe('');
+});
+
+test('an error without words is told by its code', () => {
+  expect(messageOf(Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' }))).toBe('ECONNREFUSED');
 });
 
 test('an ERP target that is not configured is answered with those that are, and nothing about ids', async () => {

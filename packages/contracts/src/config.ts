@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { checkAcross } from './config-checks.ts';
-import { duration } from './duration.ts';
+import { duration, retryWait } from './duration.ts';
 import { Source } from './source-config.ts';
 import { ErpTarget, Route } from './target-config.ts';
 
@@ -15,7 +15,7 @@ const FOREVER_MS = 100 * 365 * 86_400_000; // without a ttl BullMQ forgets an id
 
 const Delivery = z.strictObject({
   retrySchedule: z
-    .array(duration)
+    .array(retryWait)
     .min(1)
     .max(50)
     .default([...DEFAULT_SCHEDULE_MS]),

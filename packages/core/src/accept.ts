@@ -5,9 +5,10 @@ import { encodeBody, type EventJob } from '@breakwater/contracts/jobs';
 import { createEventProducer } from '@breakwater/queue/event-producer';
 import { messageOf } from '@breakwater/runtime/errors';
 import type { Logger } from '@breakwater/runtime/logger';
-import { closeRedis, connectRedis, type Redis } from '@breakwater/store/connection';
+import { closeRedis, connectRedis } from '@breakwater/store/connection';
 import { watchDurability } from '@breakwater/store/durability';
 import { createKeyspace } from '@breakwater/store/keys';
+import { claimReplayGuard } from '@breakwater/store/replay-guard';
 import { watchCapacity } from './capacity.ts';
 import { RememberedIds } from './remembered-ids.ts';
 
@@ -83,12 +84,15 @@ export function createAcceptor(options: AcceptorOptions): Acceptor {
   };
 
   const attempt = async (event: IncomingEvent, key: string, bodyHash: string): Promise<AcceptResult> => {
-    if (event.replayKey !== undefined) {
-      const first = await claimReplayKey(redis, keys.replayGuard(event.replayKey), key, ingest.dedupe);
-      if (first !== key) return { kind: 'replayed' };
-    }
+    const guard =
+      event.replayKey === undefined
+        ? 'ours'
+        : await claimReplayGuard(redis, keys, event.replayKey, key, ingest.dedupe);
+    if (guard === 'busy')
+      return unavailable('the same signed request is being accepted under another event id');
     const jobId = `${newId()}_${bodyHash}`;
-    const owner = await producer.add(jobOf(event), jobId, { id: key, ttlMs: ingest.dedupe });
+    const owner =
+      guard === 'replayed' ? '' : await producer.add(jobOf(event), jobId, { id: key, ttlMs: ingest.dedupe });
     // The connection that answered, perhaps not the one that was asked first. What follows holds for that one alone.
     const epoch = durability.epoch();
     if (ingest.waitReplicas > 0 && (await redis.wait(ingest.waitReplicas, WAIT_MS)) < ingest.waitReplicas) {
@@ -97,6 +101,7 @@ export function createAcceptor(options: AcceptorOptions): Acceptor {
     await durability.settled(ANSWER_WITHIN_MS);
     if (!durability.trusted() || durability.epoch() !== epoch)
       return unavailable('Redis answered, but its durability is not established');
+    if (guard === 'replayed') return { kind: 'replayed' };
     remembered.add(key, owner.slice(owner.indexOf('_') + 1));
     return owner === jobId
       ? { kind: 'accepted' }
@@ -139,14 +144,6 @@ function jobOf({ bytes, replayKey: _replayKey, ...facts }: IncomingEvent): Event
 }
 
 const BODY_HASH_LENGTH = 11; // 65 bits: tells bodies of one event apart, and keeps the dedupe record short
-
-/** The first event id that came with these signed bytes. Comparing identities makes a resent command harmless. */
-async function claimReplayKey(redis: Redis, guard: string, key: string, ttlMs: number): Promise<string> {
-  const [, [error, first] = []] =
-    (await redis.multi().set(guard, key, 'PX', ttlMs, 'NX').get(guard).exec()) ?? [];
-  if (error) throw error;
-  return String(first);
-}
 
 async function within<T>(ms: number, work: Promise<T>): Promise<T> {
   const late = Promise.withResolvers<never>();

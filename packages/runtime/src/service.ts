@@ -56,8 +56,9 @@ export async function runService(
     const reason = await stopped.promise;
     logger.info({ reason }, `${name} stopping`);
   } catch (error) {
-    if (error instanceof AppError) logger.error({ code: error.code }, `${error.message} ${error.remedy}`);
-    else logger.error({ err: error }, `${name} failed to start`);
+    if (error instanceof AppError) {
+      logger.error({ code: error.code }, [error.message, error.remedy].filter(Boolean).join('\n'));
+    } else logger.error({ err: error }, `${name} failed to start`);
     exitCode = 1;
   }
   stopping.abort();

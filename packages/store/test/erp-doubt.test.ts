@@ -235,3 +235,20 @@ test('a dead letter whose replay ends unknown is looked up again, and dies again
   await found.store.end(await found.store.goReplay(found.id), 'unknown');
   expect((await found.store.attempt(found.id, 'already_posted')).status).toBe('sent');
 });
+
+test('what may be at an ERP that can neither look up nor dedupe is replayed only with an acknowledgement', async () => {
+  const { store, id } = await posting({ canFind: false, dedupes: false });
+  await store.attempt(id, 'unknown');
+  expect(await store.status(id)).toBe('dead_letter');
+  expect((await store.replay(id)).kind).toBe('needs_acknowledgement');
+  expect((await store.replay(id, { mode: 'restart' })).kind).toBe('needs_acknowledgement');
+  expect((await store.replay(id, { acknowledged: true })).kind).toBe('ok');
+});
+
+test('a restarted schedule looks first, and is not restarted twice before it has begun', async () => {
+  const { store, id } = await posting();
+  await store.attempt(id, 'posted');
+  expect((await store.replay(id, { mode: 'restart', acknowledged: true })).kind).toBe('ok');
+  expect((await store.replay(id, { mode: 'restart', acknowledged: true })).kind).toBe('already');
+  expect(await store.go(id)).toMatchObject({ doubt: true });
+});

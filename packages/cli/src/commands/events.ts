@@ -6,6 +6,8 @@ import { readDeliveries } from '@breakwater/store/deliveries';
 import { type EventRecord, readEvent } from '@breakwater/store/events';
 import type { Command } from 'commander';
 import type { CliContext } from '../context.ts';
+import { checkSource, readableConfig } from '../filters.ts';
+import { count } from '../output/count.ts';
 import { printableLines } from '../output/printable.ts';
 import { renderFields } from '../output/table.ts';
 import { formatTime } from '../output/time.ts';
@@ -35,6 +37,8 @@ async function show(context: CliContext, source: string, eventId: string, withBo
   const { event, deliveries } = await withStore(context, async ({ redis, keys }) => {
     const found = await readEvent(redis, keys, eventKey(operator, source, eventId));
     if (!found) {
+      const config = readableConfig(context);
+      if (config) checkSource(config, source);
       throw new AppError(
         'not_found',
         `No event ${eventId} of source ${source} belongs to operator ${operator}. It was not accepted, or waits for its fan-out by the dispatcher.`,
@@ -67,7 +71,7 @@ function render(event: EventRecord, deliveries: readonly Delivery[], withBody: b
     ['type', event.type || '-'],
     ['entity', event.entity || '-'],
     ['received', formatTime(event.receivedAt, now)],
-    ['body', `${event.body.length} bytes, ${event.contentType || 'no content type'}`],
+    ['body', `${count(event.body.length, 'byte')}, ${event.contentType || 'no content type'}`],
   ]);
   const { encoding, text } = encode(event.body);
   return [

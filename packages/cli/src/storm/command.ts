@@ -96,6 +96,7 @@ function planStorm(context: CliContext, config: BreakwaterConfig, options: Storm
     throw new AppError(
       'not_found',
       `No source is called ${options.source}. Configured: ${Object.keys(config.sources).join(', ') || 'none'}.`,
+      { remedy: '' },
     );
   if (options.deliveries < options.orders)
     throw new AppError(
