@@ -17,6 +17,8 @@ Breakwater is ready. Ctrl-C stops everything; the data stays in ${settings.dataD
     ingest ${url(ports.ingestOps)}    dispatcher ${url(ports.dispatcherOps)}
     erp-consumer ${url(ports.erpConsumerOps)}    console ${url(ports.consoleOps)}
 
+kill -9 any of the processes named above: it is back within moments, and the numbers stay exact.
+
 Send an event. Send it twice: the second answer says "deduped":true, and the ERP gets one receipt.
 
 ${signedCurl(`${url(ports.ingest)}/webhooks/demo-payments`, settings.webhookSecret)}
@@ -27,7 +29,12 @@ ${opensslCurl(`${url(ports.ingest)}/webhooks/demo-payments`)}
 
 See what the ERP got:  curl ${url(ports.simulator)}/api/stats
 Replay the storm:      ${offset}npm run storm
+An endpoint to try:    npm run receiver, which says what it needs; see examples/receiver/README.md
 The command line:      ${offset}npm run cli -- --help
+
+By default only warnings are shown here. Start with other settings:
+  every attempt        ${offset}LOG_LEVEL=info npm start
+  retries in seconds   ${offset}RETRY_SCHEDULE=0s,2s,5s,10s,20s,40s npm start
 `;
 }
 

@@ -174,6 +174,17 @@ test('of several services that cannot start only the first is shown', async () =
   expect(running.output().match(/the configuration is wrong/g)).toHaveLength(1);
 });
 
+test('a service that finds its mistake while the stack stops because of another is not shown either', async () => {
+  const { plan, start } = await rig({ FAILS: 'the first mistake' });
+  const [erp, ...rest] = plan.services;
+  if (!erp) throw new Error('the rig has no services');
+  const late = { ...erp, env: { ...erp.env, FAILS_LATE: 'another mistake' } };
+  const running = start({ plan: { ...plan, services: [late, ...rest] } });
+  expect(await running.exitCode()).toBe(1);
+  expect(running.output()).toContain('the first mistake');
+  expect(running.output()).not.toContain('another mistake');
+});
+
 test('what a service printed while it started is shown when it is ready', async () => {
   const { start } = await rig({ SAYS: 'Redis is not durable' });
   const running = start();
