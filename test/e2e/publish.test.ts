@@ -150,6 +150,20 @@ test('one wrong event harms no other, and of two with one id the first is delive
   expect(metrics).toContain('breakwater_webhooks_received_total{source="api",outcome="differs"} 1');
 }, 60_000);
 
+test('the command line publishes through the same door, byte for byte, and shows what became of it', async () => {
+  const subscriber = await subscribe('by-hand', '--source', 'api');
+  const args = ['--id', 'h1', '--type', 'by-hand', '--occurred-at', '2026-01-31T12:00:00Z'];
+  const first = await rig.json('events', 'publish', ...args, '--data', '{ "total": 1.10 }');
+  expect(first).toEqual({ ok: true, eventId: 'h1', deduped: false });
+  expect(await rig.json('events', 'publish', ...args, '--data', '1')).toMatchObject({ deduped: true });
+  await waitUntil(() => subscriber.received.length > 0, { what: 'the delivery' });
+  expect(subscriber.received.map(({ body }) => body)).toEqual([
+    '{"id":"h1","type":"by-hand","timestamp":"2026-01-31T12:00:00.000Z","data":{ "total": 1.10 }}',
+  ]);
+  const shown = await rig.json('events', 'show', 'api', 'h1');
+  expect(shown).toMatchObject({ source: 'api', operator: 'default', occurredAt: Date.UTC(2026, 0, 31, 12) });
+}, 60_000);
+
 test('nobody publishes without the token', async () => {
   const response = await publish(published('w1', 'mixed', '1'), 'demo-admin-token');
   expect([response.status, ((await response.json()) as { error: { code: string } }).error.code]).toEqual([
