@@ -10,6 +10,7 @@ export function renderBanner(settings: StackSettings): string {
 Breakwater is ready. Ctrl-C stops everything; the data stays in ${settings.dataDir}.
 
   webhooks        ${url(ports.ingest)}    POST /webhooks/demo-payments
+  publishing      ${url(ports.ingest)}    POST /v1/events (described at /v1/openapi.json)
   ERP simulator   ${url(ports.simulator)}    /api/stats, /api/receipts, /api/faults
   fleet's ledger  ${url(ports.consoleOps)}/metrics
   Redis           redis://127.0.0.1:${ports.redis}

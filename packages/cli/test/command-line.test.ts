@@ -31,6 +31,7 @@ const COMMANDS = [
   ['breaker', 'open'],
   ['breaker', 'close'],
   ['events', 'show'],
+  ['events', 'publish'],
   ['events', 'fan-out'],
   ['config', 'check'],
   ['config', 'schema'],

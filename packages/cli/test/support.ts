@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Writable } from 'node:stream';
+import { Readable, Writable } from 'node:stream';
 import type { DestinationKind } from '@breakwater/contracts/ids';
 import { deliveryId, erpDestination, eventKey, newId } from '@breakwater/contracts/ids';
 import { encodeBody } from '@breakwater/contracts/jobs';
@@ -45,6 +45,7 @@ export interface CliRun {
 
 export interface RunOptions {
   readonly redisUrl?: string;
+  readonly stdin?: string;
   readonly env?: NodeJS.ProcessEnv;
 }
 
@@ -114,6 +115,7 @@ export async function createRig(config = CONFIG, redisUrl = sharedRedisUrl()) {
         args,
         { ...env, ...options.env, ...(options.redisUrl !== undefined && { REDIS_URL: options.redisUrl }) },
         closing.signal,
+        options.stdin,
       ),
     /** Records an event with deliveries to these destinations. Resolves to their ids. */
     recordEvent,
@@ -144,10 +146,16 @@ export const SENT = { outcome: 'sent', class: 'sent', code: '200' } as const;
 export const destination = (kind: DestinationKind): string =>
   kind === 'erp' ? erpDestination('receipts') : 'ep_AAAAAAAAAAAAAAAAAAAAAA';
 
-async function run(args: readonly string[], env: NodeJS.ProcessEnv, signal: AbortSignal): Promise<CliRun> {
+async function run(
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+  signal: AbortSignal,
+  stdin = '',
+): Promise<CliRun> {
   let stdout = '';
   let stderr = '';
   const io: Io = {
+    stdin: Readable.from([Buffer.from(stdin)]),
     stdout: { write: (text) => (stdout += text) },
     stderr: new Writable({
       write(chunk, _encoding, done) {

@@ -23,6 +23,8 @@ export interface IncomingEvent {
   readonly bytes: Buffer;
   /** ms since the epoch. */
   readonly receivedAt: number;
+  /** ms since the epoch; where the sender says when it happened. */
+  readonly occurredAt?: number;
   /** Hash of the signed bytes; set when the event id is not covered by the signature. */
   readonly replayKey?: string;
 }
@@ -139,8 +141,9 @@ export function createAcceptor(options: AcceptorOptions): Acceptor {
   };
 }
 
-function jobOf({ bytes, replayKey: _replayKey, ...facts }: IncomingEvent): EventJob {
-  return { v: 1, ...facts, ...encodeBody(bytes, isUtf8(bytes)) };
+function jobOf({ bytes, replayKey: _replayKey, occurredAt, ...facts }: IncomingEvent): EventJob {
+  const body = encodeBody(bytes, isUtf8(bytes));
+  return occurredAt === undefined ? { v: 1, ...facts, ...body } : { v: 2, ...facts, occurredAt, ...body };
 }
 
 const BODY_HASH_LENGTH = 11; // 65 bits: tells bodies of one event apart, and keeps the dedupe record short

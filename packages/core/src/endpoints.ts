@@ -97,7 +97,10 @@ export function checkEndpointUrl(config: BreakwaterConfig, text: string): string
   return checked.url.href;
 }
 
-/** Event ids are unique per source; an endpoint that several feed needs a reference that tells them apart. */
+/**
+ * Event ids are unique per source; an endpoint that several feed needs a reference that tells them apart. Published events
+ * count where the endpoint names their source; where it takes every source they always carry theirs (see plan.ts).
+ */
 function checkFeeding(config: BreakwaterConfig, wanted: NewEndpoint): void {
   const known = Object.entries(config.sources)
     .filter(([, source]) => source.operator === wanted.operator)

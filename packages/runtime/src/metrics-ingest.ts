@@ -1,3 +1,4 @@
+import { RESERVED_SOURCE } from '@breakwater/contracts/reserved';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 
 /** What became of a webhook; the values of the metric's label. */
@@ -47,7 +48,7 @@ export function createIngestMetrics(registry: Registry, sources: readonly string
     buckets: ACK_BUCKETS_S,
     registers: [registry],
   });
-  for (const source of [...sources, UNKNOWN_SOURCE]) {
+  for (const source of [...sources, RESERVED_SOURCE, UNKNOWN_SOURCE]) {
     for (const outcome of WEBHOOK_OUTCOMES) received.inc({ source, outcome }, 0);
   }
   return {

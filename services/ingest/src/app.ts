@@ -37,6 +37,7 @@ export async function start(
     acceptor,
     metrics,
     logger,
+    publishToken: breakwater.publishToken,
     isClosing: () => signal.aborted,
   });
   const server = createIngestServer(router);

@@ -14,8 +14,9 @@ import { formatTime } from '../output/time.ts';
 import { withStore } from '../store-access.ts';
 import { renderDeliveries } from './delivery-view.ts';
 import { fanOutCommand } from './event-fan-out.ts';
+import { publishCommand } from './event-publish.ts';
 
-/** `events show|fan-out`. */
+/** `events show|publish|fan-out`. */
 export function eventsCommand(program: Command, context: CliContext): void {
   const events = program.command('events').description('accepted events');
   events
@@ -29,6 +30,7 @@ export function eventsCommand(program: Command, context: CliContext): void {
         show(context, source, eventId, options.body ?? false),
       ),
     );
+  publishCommand(events, context);
   fanOutCommand(events, context);
 }
 
@@ -71,6 +73,7 @@ function render(event: EventRecord, deliveries: readonly Delivery[], withBody: b
     ['type', event.type || '-'],
     ['entity', event.entity || '-'],
     ['received', formatTime(event.receivedAt, now)],
+    ...(event.occurredAt === undefined ? [] : [['occurred', formatTime(event.occurredAt, now)] as const]),
     ['body', `${count(event.body.length, 'byte')}, ${event.contentType || 'no content type'}`],
   ]);
   const { encoding, text } = encode(event.body);
