@@ -9,7 +9,8 @@ const PARENT_CHECK_MS = 500;
 
 /**
  * Runs a program in the foreground and resolves when it has ended: `code` as a shell would give it (128 + n after
- * signal n), `output` when `capture` is set, `interrupted` when this process was told to stop meanwhile.
+ * signal n), `signal` when it died of one, `output` when `capture` is set, `interrupted` when this process was told to
+ * stop meanwhile.
  *
  * Signals: Ctrl-C in a terminal reaches the whole process group, so it must not be repeated to the child, for which a
  * second one means "at once". Without a terminal somebody signalled this process alone, perhaps: then the child gets
@@ -41,7 +42,12 @@ export function runChild(command, args, options = {}) {
       signals.stop();
       const killed = signals.first() || signal;
       const number = killed ? constants.signals[killed] : 1;
-      resolve({ code: signal ? 128 + number : code, output, interrupted: signals.interrupted() });
+      resolve({
+        code: signal ? 128 + number : code,
+        signal: signal || undefined,
+        output,
+        interrupted: signals.interrupted(),
+      });
     });
   });
 }

@@ -108,9 +108,23 @@ async function npmCi(root, say) {
       result.code || 130,
     );
   if (result.code === 0) return;
-  throw new InstallError(
-    `${result.output}\nDependencies could not be installed: npm ci ended with code ${result.code}, see above. ` +
-      'Check that the npm registry is reachable (npm ping) and that there is space on the disk, then run the same command again.',
+  throw new InstallError(`${withoutEngineWarnings(result.output)}\n${describeFailure(result)}`);
+}
+
+/** npm's warnings that packages want a newer Node: true on every older one, and no reason, since Node 24 comes along. */
+const withoutEngineWarnings = (output) => output.replace(/^npm warn EBADENGINE.*\r?\n?/gim, '');
+
+function describeFailure({ code, signal }) {
+  // A shell between us and npm reports 137 after SIGKILL. Other such codes are npm's own too (143: host unreachable).
+  if (signal || code === 137) {
+    return (
+      `Dependencies could not be installed: npm ci was killed (${signal || 'SIGKILL'}). When nobody did that, the machine or the ` +
+      'container has too little memory. Run the same command again.'
+    );
+  }
+  return (
+    `Dependencies could not be installed: npm ci ended with code ${code}, see above. ` +
+    'Check that the npm registry is reachable (npm ping) and that there is space on the disk, then run the same command again.'
   );
 }
 

@@ -1,3 +1,7 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startReceiver } from '@breakwater/example-receiver/app';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
 import { type Rig, startRig } from '../support/rig.ts';
@@ -172,3 +176,61 @@ test('a delivery of an event that is sent a hundred times is made once', async (
   await reaches('sent');
   expect(subscriber.received).toHaveLength(1);
 }, 60_000);
+
+test('the example receiver verifies, commits each event once, and acknowledges its duplicates', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'breakwater-receiver-'));
+  const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+  const start = (port: number) =>
+    startReceiver({ host: '127.0.0.1', port, secrets: [secret], inboxFile: join(dir, 'inbox.ndjson') });
+  let receiver = await start(0);
+  const { port } = receiver;
+  const endpoint = await rig.json<Endpoint>(
+    'endpoints',
+    'add',
+    '--url',
+    `http://127.0.0.1:${port}/webhooks`,
+    '--types',
+    'test.receiver',
+    '--secret',
+    secret,
+  );
+  const seen = async (): Promise<{ id: string; deliveries: number }[]> =>
+    (
+      (await (await fetch(`http://127.0.0.1:${port}/events`)).json()) as {
+        events: { id: string; deliveries: number }[];
+      }
+    ).events;
+  try {
+    await rig.send(orderPaid('received-1', { type: 'test.receiver' }));
+    await waitUntil(async () => (await seen()).length === 1, { what: 'the first event' });
+    await receiver.close(); // what arrives now is retried
+    await rig.send(orderPaid('received-2', { type: 'test.receiver' }));
+    const failed = await waitUntil(
+      async () =>
+        (
+          await rig.json<{ deliveries: Shown[] }>('deliveries', 'list', '--endpoint', endpoint.id)
+        ).deliveries.find(({ attempts }) => attempts[0]?.class === 'connection_refused'),
+      { what: 'a failed attempt', intervalMs: 200 },
+    );
+    receiver = await start(port);
+    await waitUntil(async () => (await seen()).length === 2, { what: 'the retry', timeoutMs: 20_000 });
+    await waitUntil(async () => (await rig.json<Shown>('deliveries', 'show', failed.id)).status === 'sent', {
+      what: 'the retry to be recorded',
+      intervalMs: 200,
+    });
+    const again = await rig.cli(
+      'deliveries',
+      'replay',
+      failed.id,
+      '--reason',
+      'a duplicate',
+      '--acknowledge-duplicates',
+      '--wait',
+    );
+    expect(again.code).toBe(0);
+    expect((await seen()).find(({ id }) => id === 'received-2')).toMatchObject({ deliveries: 2 });
+  } finally {
+    await receiver.close();
+    rmSync(dir, { recursive: true, force: true });
+  }
+}, 90_000);

@@ -38,9 +38,9 @@ afterEach(() => {
 });
 
 const waiting = `
-console.log('waiting', process.pid);
 process.on('SIGINT', () => console.log('got SIGINT'));
 process.on('SIGTERM', () => { console.log('got SIGTERM'); setTimeout(() => process.exit(4), 300); });
+console.log('waiting', process.pid);
 setTimeout(() => process.exit(9), 20_000);
 `;
 
@@ -161,6 +161,28 @@ test('when npm fails, its words and a sentence that says what to do are shown, a
   );
   writeFileSync(join(repo, 'npm-cli.js'), npm(''));
   expect(await run('hello.ts').ended).toBe(7);
+});
+
+test.each([
+  ['process.exit(137)', 'SIGKILL'],
+  ["process.kill(process.pid, 'SIGKILL')", 'SIGKILL'],
+  ["process.kill(process.pid, 'SIGTERM')", 'SIGTERM'],
+])('an npm that was killed (%s) is said to have been killed', async (end, signal) => {
+  writeFileSync(join(repo, 'npm-cli.js'), npm(end));
+  const killed = run('hello.ts');
+  expect(await killed.ended).toBe(1);
+  expect(killed.output()).toContain(`npm ci was killed (${signal})`);
+  expect(killed.output()).not.toContain('registry');
+});
+
+test('what npm warns about on every machine with an older Node does not hide why it failed', async () => {
+  const warning =
+    'npm warn EBADENGINE Unsupported engine {\\nnpm warn EBADENGINE   package: x\\nnpm error EACCES';
+  writeFileSync(join(repo, 'npm-cli.js'), npm(`console.error('${warning}'); process.exit(1);`));
+  const failing = run('hello.ts');
+  expect(await failing.ended).toBe(1);
+  expect(failing.output()).toContain('npm error EACCES');
+  expect(failing.output()).not.toContain('EBADENGINE');
 });
 
 test('a file that does not exist is named, before anything is installed', async () => {

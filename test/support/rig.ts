@@ -172,6 +172,7 @@ function environment(
     BREAKWATER_CONFIG: config,
     ERP_SIMULATOR_URL: simulatorUrl,
     LOG_LEVEL: 'info',
+    NODE_COMPILE_CACHE: join(tmpdir(), 'breakwater-compile-cache'), // a rig starts dozens of processes
     ...(options.schedule !== undefined && { RETRY_SCHEDULE: options.schedule }),
     ...options.env,
   };

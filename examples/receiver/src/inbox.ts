@@ -1,4 +1,4 @@
-import { type FileHandle, open } from 'node:fs/promises';
+import { type FileHandle, mkdir, open } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 
 const NEWLINE = 0x0a;
@@ -48,8 +48,9 @@ export class Inbox {
     }
   }
 
-  /** Opens or creates the file. Throws when it cannot be read or written, or when it is damaged before its last line. */
+  /** Opens or creates the file and its directory. Throws when it cannot be read or written, or when it is damaged before its last line. */
   static async open(path: string): Promise<Inbox> {
+    await mkdir(dirname(path), { recursive: true });
     const file = await open(path, 'a+');
     try {
       const bytes = await file.readFile();

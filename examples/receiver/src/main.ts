@@ -15,16 +15,24 @@ if (secrets.length === 0) {
   process.exit(1);
 }
 
-const receiver = await startReceiver({
-  host: HOST || '127.0.0.1',
-  port: Number(PORT || 8070),
-  secrets,
-  inboxFile: INBOX_FILE || './inbox.ndjson',
-  onEvent: (message) => print(`working on ${message.id}: ${message.body}`), // your work goes here
-  log: print,
-});
-print(`receiving webhooks on port ${receiver.port}`);
-
-for (const signal of ['SIGTERM', 'SIGINT']) {
-  process.once(signal, () => void receiver.close());
+const port = Number(PORT || 8070);
+try {
+  const receiver = await startReceiver({
+    host: HOST || '127.0.0.1',
+    port,
+    secrets,
+    inboxFile: INBOX_FILE || '.data/receiver/inbox.ndjson',
+    onEvent: (message) => print(`working on ${message.id}: ${message.body}`), // your work goes here
+    log: print,
+  });
+  print(`receiving webhooks on port ${receiver.port}`);
+  for (const signal of ['SIGTERM', 'SIGINT']) {
+    process.once(signal, () => void receiver.close());
+  }
+} catch (error) {
+  const isTaken = error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
+  process.stderr.write(
+    isTaken ? `Port ${port} is already in use: stop what uses it, or set PORT.\n` : `${String(error)}\n`,
+  );
+  process.exitCode = 1;
 }

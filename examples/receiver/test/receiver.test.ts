@@ -1,5 +1,7 @@
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
+import { dirname } from 'node:path';
 import { expect, test } from '@jest/globals';
 import {
   ACCEPTED,
@@ -10,6 +12,7 @@ import {
   secretOf,
   send,
   start,
+  startProcess,
   temporaryInbox,
 } from './support.ts';
 
@@ -109,6 +112,25 @@ test('without a secret the receiver does not start, and says which variable is m
   const { code, output } = await runToEnd({ WEBHOOK_SECRET: ' , ' });
   expect(code).toBe(1);
   expect(output).toContain('Set WEBHOOK_SECRET');
+});
+
+test('a taken port is reported in a sentence', async () => {
+  const inboxFile = await temporaryInbox();
+  const { port } = await start({ inboxFile });
+  const { code, output } = await runToEnd({
+    WEBHOOK_SECRET: SECRET,
+    PORT: String(port),
+    INBOX_FILE: `${inboxFile}.other`,
+  });
+  expect(code).toBe(1);
+  expect(output).toBe(`Port ${port} is already in use: stop what uses it, or set PORT.\n`);
+});
+
+test('without INBOX_FILE messages are committed below .data, which is made', async () => {
+  const cwd = dirname(await temporaryInbox());
+  const { port } = await startProcess({ INBOX_FILE: '' }, `cd ${cwd}; exec "$0" "$@"`);
+  expect(await send(port, 'evt-1')).toEqual(ACCEPTED);
+  expect(await readFile(`${cwd}/.data/receiver/inbox.ndjson`, 'utf8')).toContain('"evt-1"');
 });
 
 test('a malformed secret is refused at the start without being shown', async () => {

@@ -1,19 +1,16 @@
-import { readEnvironment } from '@breakwater/runtime/environment';
-import { createLogger } from '@breakwater/runtime/logger';
-import { runService } from '@breakwater/runtime/service';
+import { processMain } from '@breakwater/runtime/service-main';
 import { startSimulator } from './app.ts';
 
 const DEFAULT_PORT = 8090;
-const SHUTDOWN_TIMEOUT_MS = 5_000; // closing takes half a second at most
 
-const name = 'erp-simulator';
-const environment = readEnvironment(process.env);
-const dataFile = process.env['ERP_SIMULATOR_DATA'];
-const logger = createLogger({ service: name, level: environment.LOG_LEVEL, pretty: environment.LOG_PRETTY });
-
-process.exitCode = await runService(
-  { name, logger, shutdownTimeoutMs: environment.SHUTDOWN_TIMEOUT_MS ?? SHUTDOWN_TIMEOUT_MS },
-  async ({ defer }) => {
+process.exitCode = await processMain(
+  process.env,
+  {
+    name: 'erp-simulator',
+    shutdownTimeoutMs: 5_000, // closing takes half a second at most
+  },
+  async (environment, { defer, logger }) => {
+    const dataFile = process.env['ERP_SIMULATOR_DATA'];
     const simulator = await startSimulator({
       host: environment.HOST,
       port: environment.PORT ?? DEFAULT_PORT,

@@ -1,9 +1,10 @@
+import { spawnSync } from 'node:child_process';
 import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from '@jest/globals';
 import { startSimulator } from '../src/app.ts';
-import { defer, silent, start, startProcess, until } from './support.ts';
+import { MAIN, defer, silent, start, startProcess, until } from './support.ts';
 
 let dataFile = '';
 
@@ -111,4 +112,17 @@ test('every posting leaves one line in the log', async () => {
     { outcome: 'created', receiptNo: 'GR-000002', duplicate: true, reference: 'evt-1' },
     { outcome: 'error', reference: 'evt-2' },
   ]);
+});
+
+test('a mistake in the environment is one log entry, not a stack trace', () => {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [MAIN], {
+    encoding: 'utf8',
+    env: { ...process.env, PORT: '0', LOG_LEVEL: 'loud' },
+  });
+  expect(status).toBe(1);
+  expect(stderr).toBe('');
+  expect(JSON.parse(stdout)).toMatchObject({
+    service: 'erp-simulator',
+    msg: expect.stringContaining('LOG_LEVEL'),
+  });
 });

@@ -7,7 +7,7 @@ import { createLogger } from '@breakwater/runtime/logger';
 import { afterEach } from '@jest/globals';
 import { type Simulator, startSimulator } from '../src/app.ts';
 
-const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+export const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 const DEADLINE_MS = 10_000;
 
 const cleanups: (() => unknown)[] = [];

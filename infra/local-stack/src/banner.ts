@@ -10,12 +10,15 @@ export function renderBanner(settings: StackSettings): string {
 Breakwater is ready. Ctrl-C stops everything; the data stays in ${settings.dataDir}.
 
   webhooks        ${url(ports.ingest)}    POST /webhooks/demo-payments
+  publishing      ${url(ports.ingest)}    POST /v1/events (described at /v1/openapi.json)
   ERP simulator   ${url(ports.simulator)}    /api/stats, /api/receipts, /api/faults
   fleet's ledger  ${url(ports.consoleOps)}/metrics
   Redis           redis://127.0.0.1:${ports.redis}
   /livez /readyz /metrics of
     ingest ${url(ports.ingestOps)}    dispatcher ${url(ports.dispatcherOps)}
     erp-consumer ${url(ports.erpConsumerOps)}    console ${url(ports.consoleOps)}
+
+kill -9 any of the processes named above: it is back within moments, and the numbers stay exact.
 
 Send an event. Send it twice: the second answer says "deduped":true, and the ERP gets one receipt.
 
@@ -27,7 +30,12 @@ ${opensslCurl(`${url(ports.ingest)}/webhooks/demo-payments`)}
 
 See what the ERP got:  curl ${url(ports.simulator)}/api/stats
 Replay the storm:      ${offset}npm run storm
+An endpoint to try:    npm run receiver, which says what it needs; see examples/receiver/README.md
 The command line:      ${offset}npm run cli -- --help
+
+By default only warnings are shown here. Start with other settings:
+  every attempt        ${offset}LOG_LEVEL=info npm start
+  retries in seconds   ${offset}RETRY_SCHEDULE=0s,2s,5s,10s,20s,40s npm start
 `;
 }
 

@@ -2,6 +2,8 @@ import { spawn } from 'node:child_process';
 
 /** Stops processes that this one started, should this one die without the chance to do so (kill -9, a crash). */
 export interface Guard {
+  /** Undefined when it could not be started. */
+  readonly pid: number | undefined;
   /** Groups are stopped in order of `stage`, highest first; within one, all at once. */
   readonly watch: (pid: number, stage: number) => void;
   readonly forget: (pid: number) => void;
@@ -33,10 +35,16 @@ for group in $last; do
 done
 `;
 
+/** What the command line of a guard holds, and no other's. */
+export const GUARD_MARK = 'breakwater-guard';
+
 /** Starts the guard, a small shell in a session of its own, where no Ctrl-C reaches it. */
 export function startGuard(): Guard {
   const stages = new Map<number, number>();
-  const shell = spawn('/bin/sh', ['-c', SCRIPT], { detached: true, stdio: ['pipe', 'ignore', 'ignore'] });
+  const shell = spawn('/bin/sh', ['-c', SCRIPT, GUARD_MARK], {
+    detached: true,
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
   shell.unref();
   // A guard that was killed leaves a broken pipe. The stack goes on without a net.
   shell.on('error', () => undefined);
@@ -47,6 +55,7 @@ export function startGuard(): Guard {
     shell.stdin.write(`${ordered.map(([, members]) => members.map(([pid]) => pid).join(',')).join(' ')}\n`);
   };
   return {
+    pid: shell.pid,
     watch(pid, stage) {
       stages.set(pid, stage);
       tell();

@@ -1,12 +1,25 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { GUARD_MARK } from './guard.ts';
 
 /** The stack that has claimed the pid file at `path` and still runs; undefined when there is none. */
 export function runningStack(path: string): number | undefined {
-  const pid = readPid(path);
+  const { stack } = readPids(path);
   // Our own id can only be a namesake's: in a container, process ids come back after every restart.
-  return pid !== undefined && pid !== process.pid && looksLikeStack(pid) ? pid : undefined;
+  return stack !== undefined && stack !== process.pid && runsAs(stack, STACK_MARK) ? stack : undefined;
+}
+
+/** The stack that has claimed the pid file and died, while its guard still stops what it ran; else undefined. */
+export function stoppingStack(path: string): number | undefined {
+  const { stack, guard } = readPids(path);
+  const isStopping = guard !== undefined && runningStack(path) === undefined && runsAs(guard, GUARD_MARK);
+  return isStopping ? stack : undefined;
+}
+
+/** Notes the guard of the stack that holds the claim, for `stoppingStack`. */
+export function noteGuard(path: string, guard: number): void {
+  appendFileSync(path, `${guard}\n`); // a claim that was rewritten would be empty for a moment, and lost to who reads then
 }
 
 /**
@@ -27,35 +40,51 @@ export function claimPidFile(path: string): number | undefined {
     if (other !== undefined) return other;
     rmSync(path, { force: true });
   }
-  return readPid(path) ?? 0;
+  return readPids(path).stack ?? 0;
 }
 
 /** Gives the claim up, if it is still ours. */
 export function releasePidFile(path: string): void {
-  if (readPid(path) === process.pid) rmSync(path, { force: true });
+  if (readPids(path).stack === process.pid) rmSync(path, { force: true });
 }
 
-function readPid(path: string): number | undefined {
+/** What the command line of a stack holds. */
+const STACK_MARK = 'local-stack';
+
+const toPid = (line = ''): number | undefined => (/^[1-9]\d{0,9}$/.test(line) ? Number(line) : undefined);
+
+/** The stack's id in the first line and its guard's in the second, where they are. */
+function readPids(path: string): { readonly stack: number | undefined; readonly guard: number | undefined } {
   try {
-    const pid = Number(readFileSync(path, 'utf8'));
-    return Number.isSafeInteger(pid) && pid > 0 ? pid : undefined;
+    const [stack, guard] = readFileSync(path, 'utf8').split('\n');
+    return { stack: toPid(stack), guard: toPid(guard) };
   } catch {
-    return undefined; // missing
+    return { stack: undefined, guard: undefined }; // missing
   }
 }
 
 /**
- * A process id comes back after a restart of the machine and then belongs to anybody: only this program counts. When the
- * command cannot be found out, the answer is yes, since a wrong no would cost data.
+ * True when `pid` runs with `mark` in its command line: a process id comes back after a restart of the machine and then
+ * belongs to anybody. When the command cannot be found out, the answer is yes, since a wrong no would cost data.
  */
-function looksLikeStack(pid: number): boolean {
+function runsAs(pid: number, mark: string): boolean {
   try {
     process.kill(pid, 0);
   } catch (error) {
     if (codeOf(error) === 'ESRCH') return false;
   }
+  if (isZombie(pid)) return false;
   const command = commandOf(pid);
-  return command === undefined || command === '' || command.includes('local-stack');
+  return command === undefined || command === '' || command.includes(mark);
+}
+
+/** Where nothing reaps orphans (some containers) the dead stay in the process table. They hold neither files nor ports. */
+function isZombie(pid: number): boolean {
+  try {
+    return /^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return false; // no /proc: an init that reaps
+  }
 }
 
 function codeOf(error: unknown): unknown {

@@ -36,7 +36,7 @@ export interface ChildOptions {
   readonly stage: number;
 }
 
-const TAIL_LINES = 15; // a stack trace and the line before it
+const TAIL_LINES = 40; // a stack trace and what was printed before it, or a configuration with many mistakes
 
 /**
  * Starts a process in a group of its own: Ctrl-C in the terminal reaches only the parent, which then stops its children

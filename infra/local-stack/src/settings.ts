@@ -1,5 +1,7 @@
 import { isIP } from 'node:net';
 import { join, resolve } from 'node:path';
+import { loadConfig } from '@breakwater/runtime/config';
+import { readEnvironment } from '@breakwater/runtime/environment';
 import { AppError } from '@breakwater/runtime/errors';
 import type { PortUse } from './ports.ts';
 import { redisUrl } from './redis.ts';
@@ -107,6 +109,8 @@ export function planServices(
     BREAKWATER_CONFIG: callerEnv['BREAKWATER_CONFIG'] || join(root, 'breakwater.config.yaml'),
     ERP_SIMULATOR_URL: url(ports.simulator),
     LOG_PRETTY: callerEnv['LOG_PRETTY'] || 'true',
+    // At info every attempt and every posting is a line: thousands in a storm, and the terminal is this stack's only face.
+    LOG_LEVEL: callerEnv['LOG_LEVEL'] || 'warn',
     // A third off the start of a service, which is most of what a restart takes.
     NODE_COMPILE_CACHE: callerEnv['NODE_COMPILE_CACHE'] || join(settings.dataDir, 'compile-cache'),
   };
@@ -137,4 +141,13 @@ export function planServices(
     service('erp-consumer', ports.erpConsumerOps),
     service('console', ports.consoleOps),
   ];
+}
+
+/**
+ * Reads what the services will read, so that a mistake is said once and not by each of them. Throws AppError
+ * config_invalid listing the mistakes.
+ */
+export function checkConfiguration(services: readonly ServicePlan[]): void {
+  const [first] = services; // they differ in ports and files only, which are ours
+  if (first !== undefined) loadConfig(readEnvironment(first.env), first.env);
 }

@@ -1,6 +1,8 @@
 import { join } from 'node:path';
+import { pause } from '@breakwater/runtime/poll';
 import { type Guard, startGuard } from './guard.ts';
-import { claimPidFile, releasePidFile, runningStack } from './pid-file.ts';
+import { holdLines } from './held-lines.ts';
+import { claimPidFile, noteGuard, releasePidFile, runningStack, stoppingStack } from './pid-file.ts';
 import { type PortUse, findTaken } from './ports.ts';
 import { type Readiness, describeExit, probeHttp, spawnChild, waitReady } from './processes.ts';
 import { spawnRedis, waitRedis } from './redis.ts';
@@ -21,28 +23,48 @@ export interface StackControl {
 const READY_TIMEOUT_MS = 60_000; // a slow machine with a cold disk
 const STOP_TIMEOUT_MS = 45_000; // an ERP post in flight may take 30 s, and a service then still has to close
 const REDIS_STAGE = 0;
+/** Of a guard: a STOP_TIMEOUT_MS for each of three stages, and some. */
+const GUARD_TIMEOUT_MS = 150_000;
 const EXIT_KILLED = 130; // as a shell reports a death by Ctrl-C
 
 /** Runs a stack until it is told to stop. Resolves to the exit code. */
 export async function runStack(plan: StackPlan, control: StackControl): Promise<number> {
   const pidFile = join(plan.dataDir, 'stack.pid');
+  await waitForKilledStack(pidFile, control);
+  if (control.stop.aborted) return 0;
   const obstacle = await findObstacle(plan, pidFile);
   if (obstacle !== undefined) {
     control.say(obstacle);
     return 1;
   }
   const guard = startGuard();
+  if (guard.pid !== undefined) noteGuard(pidFile, guard.pid);
   const running: Supervised[] = [];
   try {
     const isUp = await bringUp(plan, control, guard, running);
     if (isUp) await aborted(control.stop);
-    const isClean = await bringDown(running, plan, control);
+    // Who ends badly after another could not start has met the same mistake, which has been shown.
+    const hasFailed = !isUp && !control.stop.aborted;
+    const isClean = await bringDown(running, plan, control, hasFailed);
     if (control.kill.aborted) return EXIT_KILLED;
     return (isUp || control.stop.aborted) && isClean ? 0 : 1;
   } finally {
     guard.close(); // stops what an error above has left running
     releasePidFile(pidFile);
   }
+}
+
+/** A stack that was killed leaves its ports and its data to the next one only when its guard has stopped what it ran. */
+async function waitForKilledStack(pidFile: string, control: StackControl): Promise<void> {
+  const killed = stoppingStack(pidFile);
+  if (killed === undefined) return;
+  control.say(
+    `the Breakwater before this one (pid ${killed}) was killed; waiting until what it ran has stopped. That takes ` +
+      `${STOP_TIMEOUT_MS / 1_000} s at most as a rule, while an ERP post or a delivery is finished ...`,
+  );
+  const deadline = Date.now() + GUARD_TIMEOUT_MS;
+  while (stoppingStack(pidFile) !== undefined && Date.now() < deadline && !control.stop.aborted)
+    await pause(200, control.stop);
 }
 
 async function findObstacle(plan: StackPlan, pidFile: string): Promise<string | undefined> {
@@ -90,8 +112,10 @@ async function bringUp(
     problem = await startAll(services, control);
   }
   if (control.stop.aborted) return false;
-  if (problem === undefined) control.pass(plan.banner);
-  else control.say(problem);
+  if (problem === undefined) {
+    control.say(`process ids: ${running.map(({ name, child }) => `${name} ${child().pid}`).join(', ')}`);
+    control.pass(plan.banner);
+  } else control.say(problem);
   return problem === undefined;
 }
 
@@ -118,6 +142,7 @@ function superviseRedis(plan: StackPlan, control: StackControl, guard: Guard): S
 }
 
 function superviseService(service: ServicePlan, control: StackControl, guard: Guard): Supervised {
+  const output = holdLines(control.pass);
   return supervise({
     name: service.name,
     spawn: () =>
@@ -126,17 +151,20 @@ function superviseService(service: ServicePlan, control: StackControl, guard: Gu
         command: process.execPath,
         args: [service.main],
         env: service.env,
-        onLine: control.pass,
+        onLine: output.take,
         guard,
         stage: service.stage,
       }),
-    ready: (child, signal) =>
-      waitReady(
+    ready: async (child, signal) => {
+      const readiness = await waitReady(
         child,
         () => probeHttp(service.readyUrl),
         READY_TIMEOUT_MS,
         AbortSignal.any([signal, control.stop]),
-      ),
+      );
+      if (readiness.kind === 'ready') output.release();
+      return readiness;
+    },
     say: control.say,
   });
 }
@@ -162,29 +190,30 @@ function whyNot(readiness: Readiness): string | undefined {
 
 /**
  * Stops stage by stage, so that the services still have the ERP and Redis while they finish what they began. True when
- * everything ended as asked.
+ * everything ended as asked; what did not is reported unless `isQuiet`.
  */
 async function bringDown(
   running: readonly Supervised[],
   plan: StackPlan,
   control: StackControl,
+  isQuiet: boolean,
 ): Promise<boolean> {
   control.say('stopping ... (Ctrl-C again kills)');
   const stageOf = new Map(plan.services.map(({ name, stage }) => [name, stage]));
   const stages = Map.groupBy(running, ({ name }) => stageOf.get(name) ?? REDIS_STAGE);
   const results: boolean[] = [];
   for (const [, members] of [...stages].toSorted(([a], [b]) => b - a)) {
-    results.push(...(await Promise.all(members.map((member) => stopOne(member, control)))));
+    results.push(...(await Promise.all(members.map((member) => stopOne(member, control, isQuiet)))));
   }
   control.say(control.kill.aborted ? 'killed' : 'stopped');
   return results.every(Boolean);
 }
 
-async function stopOne(member: Supervised, control: StackControl): Promise<boolean> {
+async function stopOne(member: Supervised, control: StackControl, isQuiet: boolean): Promise<boolean> {
   const exit = await member.stop(STOP_TIMEOUT_MS, control.kill);
   // SIGTERM: it was still starting and had no handler yet.
   if (exit === undefined || exit.code === 0 || exit.signal === 'SIGTERM') return true;
-  if (!control.kill.aborted) {
+  if (!isQuiet && !control.kill.aborted) {
     control.say(
       [`${member.name} did not stop cleanly (${describeExit(exit)})`, ...indented(member.child())].join('\n'),
     );

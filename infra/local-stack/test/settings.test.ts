@@ -64,6 +64,12 @@ test('what the caller exports for other programs does not move the services', ()
     });
 });
 
+test('a storm does not flood the terminal: services print warnings only, unless the caller wants more', () => {
+  for (const service of planServices(readSettings({}, root), {}, root))
+    expect(service.env['LOG_LEVEL']).toBe('warn');
+  expect(renderBanner(readSettings({}, root))).toContain('LOG_LEVEL=info');
+});
+
 test('services that listen everywhere are probed on this machine', () => {
   const env = { HOST: '0.0.0.0' };
   const services = planServices(readSettings(env, root), env, root);

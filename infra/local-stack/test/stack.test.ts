@@ -117,15 +117,79 @@ test('nothing is left running when the stack itself is killed', async () => {
   expect(events().slice(2)).toEqual(['ingest SIGTERM', 'ingest ended', 'erp SIGTERM', 'erp ended']);
 });
 
-test('a service that cannot start is named with its last words, and nothing stays behind', async () => {
+test('a start after kill -9 waits until the killed stack has stopped', async () => {
+  const { start, events } = await rig({ STOP_MS: '2000' });
+  const killed = start();
+  await killed.up();
+  process.kill(killed.pid, 'SIGKILL');
+  await killed.exitCode();
+  const next = start();
+  await next.up();
+  expect(next.output()).toContain(`(pid ${killed.pid}) was killed; waiting until what it ran has stopped`);
+  expect(events().slice(2, 6)).toEqual(['ingest SIGTERM', 'ingest ended', 'erp SIGTERM', 'erp ended']);
+});
+
+test('Ctrl-C ends the wait for a killed stack', async () => {
+  const { start } = await rig({ STOP_MS: '5000' });
+  const killed = start();
+  await killed.up();
+  process.kill(killed.pid, 'SIGKILL');
+  await killed.exitCode();
+  const next = start();
+  await waitUntil(() => next.output().includes('waiting'), { what: 'the next stack to wait' });
+  process.kill(next.pid, 'SIGINT');
+  expect(await next.exitCode()).toBe(0);
+  expect(next.output()).not.toContain('starting');
+});
+
+test('the process ids that can be killed are printed when the stack is ready', async () => {
+  const { start, pidOf } = await rig();
+  const running = start();
+  await running.up();
+  expect(running.output()).toMatch(
+    new RegExp(`redis \\d+, erp ${pidOf('erp started')}, ingest ${pidOf('ingest started')}\nBANNER`),
+  );
+});
+
+test('a service that cannot start is named with its words, once, and nothing stays behind', async () => {
   const { plan, start } = await rig({ FAILS: 'the configuration is wrong' });
   const running = start();
   expect(await running.exitCode()).toBe(1);
   expect(running.output()).toMatch(
     /ingest did not start: it ended with code 3\n +the configuration is wrong/,
   );
+  expect(running.output().match(/the configuration is wrong/g)).toHaveLength(1);
   expect(await isOpen(plan.redisPort)).toBe(false);
   expect(() => readFileSync(join(plan.dataDir, 'stack.pid'))).toThrow('ENOENT');
+});
+
+test('of several services that cannot start only the first is shown', async () => {
+  const { plan, start } = await rig();
+  const services = plan.services.map((one) => ({
+    ...one,
+    env: { ...one.env, FAILS: 'the configuration is wrong' },
+  }));
+  const running = start({ plan: { ...plan, services } });
+  expect(await running.exitCode()).toBe(1);
+  expect(running.output().match(/the configuration is wrong/g)).toHaveLength(1);
+});
+
+test('a service that finds its mistake while the stack stops because of another is not shown either', async () => {
+  const { plan, start } = await rig({ FAILS: 'the first mistake' });
+  const [erp, ...rest] = plan.services;
+  if (!erp) throw new Error('the rig has no services');
+  const late = { ...erp, env: { ...erp.env, FAILS_LATE: 'another mistake' } };
+  const running = start({ plan: { ...plan, services: [late, ...rest] } });
+  expect(await running.exitCode()).toBe(1);
+  expect(running.output()).toContain('the first mistake');
+  expect(running.output()).not.toContain('another mistake');
+});
+
+test('what a service printed while it started is shown when it is ready', async () => {
+  const { start } = await rig({ SAYS: 'Redis is not durable' });
+  const running = start();
+  await running.up();
+  expect(running.output().match(/Redis is not durable/g)).toHaveLength(1);
 });
 
 test('every port that is taken is named in one message, with what would have used it', async () => {

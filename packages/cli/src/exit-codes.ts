@@ -11,6 +11,9 @@ Exit codes:
   3  not found, or not this operator's
   4  refused in the present state: in flight, paused, needs an acknowledgement ...`;
 
+/** For the help of single commands. */
+export const EXIT_CODES_HINT = 'Exit codes: breakwater --help';
+
 export function exitCodeOf(error: AppError): number {
   switch (error.status) {
     case 400:

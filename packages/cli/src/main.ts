@@ -19,6 +19,7 @@ function userName(): string {
 }
 
 const exitCode = await runCli(process.argv.slice(2), {
+  stdin: process.stdin,
   stdout: process.stdout,
   stderr: process.stderr,
   stderrIsTty: process.stderr.isTTY,

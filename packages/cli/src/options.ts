@@ -1,5 +1,4 @@
 import { parseDurationMs, parseScheduleMs } from '@breakwater/contracts/duration';
-import { erpDestination } from '@breakwater/contracts/ids';
 import { AppError } from '@breakwater/runtime/errors';
 import { InvalidArgumentError, Option } from 'commander';
 
@@ -70,22 +69,16 @@ export const limitOption = (): Option =>
   new Option('--limit <n>', 'at most so many').default(50).argParser(wholeNumber(1, 1_000));
 export const offsetOption = (): Option =>
   new Option('--offset <n>', 'skip so many').default(0).argParser(wholeNumber(0, 1e9));
-export const endpointOption = (): Option =>
-  new Option('--endpoint <id>', 'only those to this endpoint').conflicts('target');
-export const targetOption = (): Option =>
-  new Option('--target <name>', 'only those to this ERP target').conflicts('endpoint');
 export const dryRunOption = (): Option =>
   new Option('--dry-run', 'check everything, say what would happen, change nothing');
 export const waitTimeoutOption = (): Option =>
   new Option('--timeout <duration>', 'how long --wait waits').default(300_000, '5m').argParser(parseDuration);
 
-/** Destination id of `--endpoint` or `--target`. */
-export function destinationOf(options: { readonly endpoint?: string; readonly target?: string }): {
-  destination?: string;
-} {
-  const destination =
-    options.endpoint ?? (options.target === undefined ? undefined : erpDestination(options.target));
-  return destination === undefined ? {} : { destination };
+/** Canonical checks are the egress guard's, whose advice would mislead for what is no URL at all. */
+export function parseUrl(text: string): string {
+  if (!URL.canParse(text))
+    throw new InvalidArgumentError('Expected a URL such as https://partner.example/hook.');
+  return text;
 }
 
 /** A reason goes into the audit log for a person who asks later; blanks would tell that person nothing. */

@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs';
 import { Command, Option } from 'commander';
+import { z } from 'zod';
 import { breakerCommand } from './commands/breaker.ts';
 import { configCommand } from './commands/config.ts';
 import { deadLettersCommand } from './commands/dead-letters.ts';
@@ -6,13 +8,17 @@ import { deliveriesCommand } from './commands/deliveries.ts';
 import { endpointsCommand } from './commands/endpoints.ts';
 import { eventsCommand } from './commands/events.ts';
 import { type CliContext, createContext } from './context.ts';
-import { EXIT_CODES_HELP } from './exit-codes.ts';
+import { EXIT_CODES_HELP, EXIT_CODES_HINT } from './exit-codes.ts';
 import type { Io } from './io.ts';
 import { stormCommand } from './storm/command.ts';
 
+/** Below the help of every command but the first, which explains them. */
+const GLOBALS_HINT = `
+Options of every command: --operator <id>, --json, --redis-url <url>, --config <file>`;
+
 /** The command line `breakwater`. Nothing runs until it is parsed; `runCli` does that and turns errors into exit codes. */
 export function createProgram(io: Io): { program: Command; context: CliContext } {
-  const program = new Command('breakwater')
+  const program: Command = new Command('breakwater')
     .description(
       'Operate a Breakwater webhook gateway. Works on its Redis directly, also while the services are down.',
     )
@@ -20,8 +26,10 @@ export function createProgram(io: Io): { program: Command; context: CliContext }
     .addOption(new Option('--json', 'print one JSON document; errors as JSON on stderr'))
     .option('--redis-url <url>', 'instead of REDIS_URL')
     .option('--config <file>', 'instead of BREAKWATER_CONFIG')
-    .configureHelp({ showGlobalOptions: true })
-    .addHelpText('afterAll', EXIT_CODES_HELP)
+    .version(readVersion(), '--version', 'print the version')
+    .addHelpText('afterAll', ({ command }) =>
+      command === program ? EXIT_CODES_HELP : `${GLOBALS_HINT}\n${EXIT_CODES_HINT}`,
+    )
     .exitOverride()
     .configureOutput({
       writeOut: (text) => void io.stdout.write(text),
@@ -40,4 +48,9 @@ export function createProgram(io: Io): { program: Command; context: CliContext }
   configCommand(program, context);
   stormCommand(program, context);
   return { program, context };
+}
+
+function readVersion(): string {
+  const json = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
+  return z.object({ version: z.string() }).parse(JSON.parse(json)).version;
 }

@@ -2,6 +2,7 @@ import { AppError, messageOf } from '@breakwater/runtime/errors';
 import { CommanderError } from 'commander';
 import { EXIT, exitCodeOf } from './exit-codes.ts';
 import type { Io } from './io.ts';
+import { refuseSwallowedOptions } from './npm.ts';
 import { printableLines, toJson } from './output/printable.ts';
 import { createProgram } from './program.ts';
 
@@ -9,6 +10,7 @@ import { createProgram } from './program.ts';
 export async function runCli(args: readonly string[], io: Io): Promise<number> {
   const { program, context } = createProgram(io);
   try {
+    refuseSwallowedOptions(args, io.env);
     await program.parseAsync([...args], { from: 'user' });
     return context.exitCode();
   } catch (error) {
@@ -42,5 +44,8 @@ function reportUsage(error: CommanderError, io: Io, json: boolean): number {
 
 function print(io: Io, json: boolean, error: { code: string; message: string; remedy: string }): void {
   if (json) io.stderr.write(`${toJson({ ok: false, error })}\n`);
-  else io.stderr.write(`${printableLines(`error: ${error.message}\n${error.remedy}`)}\n`);
+  else
+    io.stderr.write(
+      `${printableLines([`error: ${error.message}`, error.remedy].filter(Boolean).join('\n'))}\n`,
+    );
 }

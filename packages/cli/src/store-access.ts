@@ -68,21 +68,29 @@ export async function withDeliveries<T>(
   }
 }
 
-const unreachable = (url: string, why: string): AppError =>
+const unreachable = (url: string, why: string, remedy: string): AppError =>
   new AppError(
     'redis_unavailable',
-    `Redis at ${withoutPassword(url)} is not reachable: start it (npm start) or set REDIS_URL. (${why})`,
+    `Redis at ${withoutPassword(url)} is not reachable: ${why.replace(/\.$/, '')}.`,
+    { remedy },
   );
+const START_IT = 'Start it (npm start), or correct REDIS_URL.';
+/** It answers, but not to these credentials. */
+const REFUSED = /WRONGPASS|NOAUTH/;
 
 /** Waits for the connection's first sign of life. A refused connection or password is told at once. */
 async function reach(redis: Redis, url: string): Promise<void> {
   const outcome = Promise.withResolvers<void>();
   const timer = setTimeout(
-    () => outcome.reject(unreachable(url, `no answer within ${REACH_WITHIN_MS / 1_000} s`)),
+    () => outcome.reject(unreachable(url, `no answer within ${REACH_WITHIN_MS / 1_000} s`, START_IT)),
     REACH_WITHIN_MS,
   );
   const onReady = (): void => outcome.resolve();
-  const onError = (error: unknown): void => outcome.reject(unreachable(url, messageOf(error)));
+  const onError = (error: unknown): void => {
+    const why = messageOf(error);
+    const remedy = REFUSED.test(why) ? 'Correct the user and the password in REDIS_URL.' : START_IT;
+    outcome.reject(unreachable(url, why, remedy));
+  };
   redis.once('ready', onReady);
   redis.once('error', onError);
   try {
@@ -105,7 +113,14 @@ async function whileReachable<T>(
   let timer: NodeJS.Timeout | undefined;
   const onClose = (): void => {
     timer ??= setTimeout(
-      () => lost.reject(unreachable(url, 'it went away in the middle of the command')),
+      () =>
+        lost.reject(
+          unreachable(
+            url,
+            'it went away in the middle of the command',
+            'When it is back, look at what was done before you run the command again.',
+          ),
+        ),
       outageMs,
     );
   };
@@ -133,7 +148,10 @@ const explain = (error: unknown, url: string): unknown =>
     ? new AppError(
         'redis_unavailable',
         `Redis at ${withoutPassword(url)} refused a command: ${error.message}`,
-        { cause: error },
+        {
+          cause: error,
+          remedy: 'See its words, and its log: it may be out of memory, or the user lack a right.',
+        },
       )
     : error;
 

@@ -146,6 +146,46 @@ test('--wait counts what became of every replay, and ends with 1 unless all were
   });
 });
 
+test('--wait says of every replay that failed why, and where to read more', async () => {
+  const [first = '', second = ''] = await deadIds(2);
+  const args = ['dead-letters', 'replay', first, second, '--reason', 'x', '--rate', '1000/s', '--wait'];
+  const replay = async (...more: string[]) => {
+    const running = rig.cli([...args, ...more]);
+    await waitUntil(async () => (await openReplays([first, second])).length === 2, { what: 'both replays' });
+    await rig.attempt(first, FAILED);
+    await rig.attempt(second, { outcome: 'failed', class: 'timeout_response', code: '' });
+    return running;
+  };
+  const { code, stdout } = await replay();
+  expect(code).toBe(1);
+  expect(stdout).toBe(
+    [
+      '2 replays were asked for: 0 sent, 2 failed, 0 without a result yet.',
+      '2 failed:',
+      `  http_5xx 503, see: deliveries show ${first}`,
+      `  timeout_response, see: deliveries show ${second}`,
+      '',
+    ].join('\n'),
+  );
+  expect((await replay('--json')).json().replays).toEqual([
+    expect.objectContaining({ delivery: first, result: 'failed', class: 'http_5xx', code: '503' }),
+    expect.objectContaining({ delivery: second, result: 'failed', class: 'timeout_response', code: '' }),
+  ]);
+});
+
+test('one is one: nothing is told of 1 replays', async () => {
+  const [id = ''] = await deadIds(1);
+  const replay = ['dead-letters', 'replay', id, 'nothing', '--reason', 'x'];
+  const dry = await rig.cli([...replay, '--dry-run']);
+  expect(dry.stdout).toMatch(/^1 dead letter would be replayed\./);
+  expect(dry.stdout).toContain('\n1 would be refused:\n');
+  const { stdout } = await rig.cli(replay);
+  expect(stdout).toMatch(/^1 replay was asked for\.\n1 was refused:\n/);
+  const late = await rig.cli([...replay, '--wait', '--timeout', '1ms']);
+  expect(late.stdout).toMatch(/^0 replays were asked for/);
+  expect((await rig.cli(['deliveries', 'show', id])).stdout).toMatch(/1 scheduled attempt, 0 replays/);
+});
+
 test('--restart begins the schedule again', async () => {
   const [id = ''] = await deadIds(1);
   expect((await rig.cli(['dead-letters', 'replay', id, '--reason', 'fixed', '--restart'])).code).toBe(0);

@@ -29,6 +29,14 @@ test('list pages through every delivery once and says where the next page begins
   expect((await rig.cli(['deliveries', 'list', '--limit', '2'])).stdout).toContain('--offset 2');
 });
 
+test('the list never cuts why a delivery failed', async () => {
+  const [id = ''] = await rig.recordEvent('evt_1', [destination('erp')]);
+  await rig.attempt(id, { outcome: 'reference_conflict', class: 'connection_refused', code: 'ECONNREFUSED' });
+  expect((await rig.cli(['deliveries', 'list'])).stdout).toContain(
+    'reference_conflict: connection_refused ECONNREFUSED',
+  );
+});
+
 test('list filters by status and destination, and shows no other operator anything', async () => {
   const dead = await rig.deadLetter('evt_dead');
   const [open = '', erp = ''] = await rig.recordEvent('evt_open', [other, destination('erp')]);

@@ -52,13 +52,16 @@ test('an unrouted event is fanned out once the configuration wants it, and only 
   });
 
   writeFileSync(rig.env.BREAKWATER_CONFIG, ROUTED);
+  expect((await rig.cli(['events', 'fan-out', '--dry-run'])).stdout).toMatch(
+    /^1 event would be fanned out.*\n1 event is still wanted by no route or endpoint\.\n/,
+  );
   expect((await rig.cli(['events', 'fan-out', '--dry-run', '--json'])).json()).toMatchObject({
     dryRun: true,
     fannedOut: 1,
     stillUnrouted: 1,
   });
   expect(await rig.redis.zcard(rig.keys.unrouted)).toBe(3);
-  expect((await rig.cli(['events', 'fan-out', '--source', 'elsewhere', '--json'])).json()).toMatchObject({
+  expect((await rig.cli(['events', 'fan-out', '--source', 'api', '--json'])).json()).toMatchObject({
     fannedOut: 0,
     stillUnrouted: 0,
   });

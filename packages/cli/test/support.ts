@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Writable } from 'node:stream';
+import { Readable, Writable } from 'node:stream';
 import type { DestinationKind } from '@breakwater/contracts/ids';
 import { deliveryId, erpDestination, eventKey, newId } from '@breakwater/contracts/ids';
 import { encodeBody } from '@breakwater/contracts/jobs';
@@ -45,6 +45,8 @@ export interface CliRun {
 
 export interface RunOptions {
   readonly redisUrl?: string;
+  readonly stdin?: string;
+  readonly env?: NodeJS.ProcessEnv;
 }
 
 /** A deployment of its own in the shared Redis: a key prefix, a configuration file, the CLI and the store to seed it with. */
@@ -111,8 +113,9 @@ export async function createRig(config = CONFIG, redisUrl = sharedRedisUrl()) {
     cli: (args: readonly string[], options: RunOptions = {}) =>
       run(
         args,
-        { ...env, ...(options.redisUrl !== undefined && { REDIS_URL: options.redisUrl }) },
+        { ...env, ...options.env, ...(options.redisUrl !== undefined && { REDIS_URL: options.redisUrl }) },
         closing.signal,
+        options.stdin,
       ),
     /** Records an event with deliveries to these destinations. Resolves to their ids. */
     recordEvent,
@@ -143,10 +146,16 @@ export const SENT = { outcome: 'sent', class: 'sent', code: '200' } as const;
 export const destination = (kind: DestinationKind): string =>
   kind === 'erp' ? erpDestination('receipts') : 'ep_AAAAAAAAAAAAAAAAAAAAAA';
 
-async function run(args: readonly string[], env: NodeJS.ProcessEnv, signal: AbortSignal): Promise<CliRun> {
+async function run(
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+  signal: AbortSignal,
+  stdin = '',
+): Promise<CliRun> {
   let stdout = '';
   let stderr = '';
   const io: Io = {
+    stdin: Readable.from([Buffer.from(stdin)]),
     stdout: { write: (text) => (stdout += text) },
     stderr: new Writable({
       write(chunk, _encoding, done) {

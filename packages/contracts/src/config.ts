@@ -1,19 +1,12 @@
 import { z } from 'zod';
-import { duration } from './duration.ts';
+import { checkAcross } from './config-checks.ts';
+import { duration, retryWait } from './duration.ts';
 import { Source } from './source-config.ts';
 import { ErpTarget, Route } from './target-config.ts';
 
 /** Names of sources and targets become URL segments, metric labels and parts of Redis keys. */
 const NAME = /^[a-z0-9](?:[a-z0-9_-]{0,61}[a-z0-9])?$/;
 const name = z.string().regex(NAME, 'expected lower-case letters, digits, - and _, at most 63');
-
-/** Source of events that applications publish; no provider may take the name. */
-export const RESERVED_SOURCE = 'api';
-
-const RESERVED_NAMES = {
-  [RESERVED_SOURCE]: 'for events that applications publish',
-  unknown: 'as the metric label of requests to no source',
-} as const;
 
 /** The fixed schedule of DESIGN 5: each entry is the wait before one attempt, the first one immediately. */
 export const DEFAULT_SCHEDULE_MS: readonly number[] = [0, 60_000, 300_000, 900_000, 3_600_000, 21_600_000];
@@ -22,7 +15,7 @@ const FOREVER_MS = 100 * 365 * 86_400_000; // without a ttl BullMQ forgets an id
 
 const Delivery = z.strictObject({
   retrySchedule: z
-    .array(duration)
+    .array(retryWait)
     .min(1)
     .max(50)
     .default([...DEFAULT_SCHEDULE_MS]),
@@ -78,55 +71,6 @@ export const BreakwaterConfig = z
     erpTargets: z.record(name, ErpTarget).default({}),
     routes: z.array(Route).default([]),
   })
-  .superRefine((config, context) => {
-    for (const [reserved, why] of Object.entries(RESERVED_NAMES)) {
-      if (!Object.hasOwn(config.sources, reserved)) continue;
-      context.addIssue({
-        code: 'custom',
-        path: ['sources', reserved],
-        message: `the name ${reserved} is reserved ${why}`,
-      });
-    }
-    for (const [index, key] of config.encryptionKeys.entries()) {
-      if (Buffer.from(key, 'base64').length === 32) continue;
-      context.addIssue({
-        code: 'custom',
-        path: ['encryptionKeys', index],
-        message: 'expected base64 of 32 bytes (openssl rand -base64 32)',
-      });
-    }
-    checkRoutes(config, context);
-  });
+  // Also when a part of the file is wrong in itself: all mistakes are told at once.
+  .superRefine(checkAcross, { when: () => true });
 export type BreakwaterConfig = z.infer<typeof BreakwaterConfig>;
-
-function checkRoutes(
-  config: { sources: Record<string, Source>; erpTargets: Record<string, ErpTarget>; routes: Route[] },
-  context: z.core.$RefinementCtx,
-): void {
-  const feeding = new Map<string, Set<string>>();
-  for (const [index, route] of config.routes.entries()) {
-    if (!Object.hasOwn(config.sources, route.source) && route.source !== RESERVED_SOURCE) {
-      context.addIssue({
-        code: 'custom',
-        path: ['routes', index, 'source'],
-        message: `no source is called ${route.source}`,
-      });
-    }
-    if (!Object.hasOwn(config.erpTargets, route.target)) {
-      context.addIssue({
-        code: 'custom',
-        path: ['routes', index, 'target'],
-        message: `no ERP target is called ${route.target}`,
-      });
-    }
-    feeding.set(route.target, (feeding.get(route.target) ?? new Set()).add(route.source));
-  }
-  for (const [target, sources] of feeding) {
-    if (sources.size < 2 || config.erpTargets[target]?.reference !== undefined) continue;
-    context.addIssue({
-      code: 'custom',
-      path: ['erpTargets', target, 'reference'],
-      message: `${[...sources].join(' and ')} feed this target and their event ids may meet: configure a reference that tells them apart, for example source & ":" & eventId`,
-    });
-  }
-}

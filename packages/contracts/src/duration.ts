@@ -1,6 +1,8 @@
 import { z } from 'zod';
 
 const UNIT_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+/** 100 years: far below what Redis and JavaScript can count in ms. */
+const MAX_MS = 36_500 * 86_400_000;
 const PATTERN = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/;
 
 /** `250ms`, `30s`, `5m`, `6h`, `45d` in milliseconds; undefined when it is none of these. */
@@ -13,10 +15,20 @@ export function parseDurationMs(text: string): number | undefined {
 /** A duration in configuration: written `30s`, read as milliseconds. A bare 0 is allowed. */
 export const duration = z.union([z.string(), z.literal(0)]).transform((value, context): number => {
   const ms = value === 0 || value === '0' ? 0 : parseDurationMs(value);
-  if (ms !== undefined) return ms;
+  if (ms !== undefined && ms <= MAX_MS) return ms;
+  if (ms !== undefined) {
+    context.addIssue({ code: 'custom', message: 'expected at most 36500d' });
+    return z.NEVER;
+  }
   context.addIssue({ code: 'custom', message: 'expected a duration such as 250ms, 30s, 5m, 6h or 45d' });
   return z.NEVER;
 });
+
+/** A time-out in configuration. Node's timers fire at once beyond 24 days, and 0 would fail everything. */
+export const timeout = duration.refine((ms) => ms >= 100 && ms <= 600_000, 'expected 100ms to 10m');
+
+/** One wait of a retry schedule. */
+export const retryWait = duration.refine((ms) => ms <= 30 * 86_400_000, 'expected at most 30d');
 
 /** Reads `0s,1m,5m` (RETRY_SCHEDULE). Every entry is one attempt; undefined when an entry is no duration. */
 export function parseScheduleMs(text: string): number[] | undefined {
@@ -26,7 +38,7 @@ export function parseScheduleMs(text: string): number[] | undefined {
 
 /** `61000` as `1m 1s`, for people. */
 export function formatDuration(ms: number): string {
-  if (ms < 1_000) return `${Math.round(ms)}ms`;
+  if (Math.round(ms) < 1_000) return `${Math.round(ms)}ms`;
   const parts: string[] = [];
   let rest = Math.round(ms / 1_000);
   for (const [unit, seconds] of [

@@ -25,7 +25,17 @@ const EventJobV1 = z.strictObject({
   /** The body could not be read, so fan-out leaves the event unrouted until a person fans it out. */
   parked: z.literal(true).optional(),
 });
-export type EventJob = z.infer<typeof EventJobV1>;
+/**
+ * The sender says when it happened. Events without that are still written as version 1, so that webhooks pass through a
+ * dispatcher that has not been updated yet.
+ */
+const EventJobV2 = EventJobV1.extend({
+  v: z.literal(2),
+  /** ms since the epoch. */
+  occurredAt: z.number().int(),
+});
+const EventJob = z.discriminatedUnion('v', [EventJobV1, EventJobV2]);
+export type EventJob = z.infer<typeof EventJob>;
 
 /** An alarm clock for one attempt of a delivery. The alarm's id is the job's id. */
 const AlarmJobV1 = z.strictObject({ v: z.literal(1), delivery: z.string().min(1) });
@@ -41,8 +51,8 @@ const DeadLetterJobV1 = z.strictObject({
 });
 export type DeadLetterJob = z.infer<typeof DeadLetterJobV1>;
 
-/** Readers accept every version that can still be queued and fail loudly on one they do not know; writers write the newest. */
-export const decodeEventJob = (data: unknown): EventJob => EventJobV1.parse(data);
+/** Readers accept every version that can still be queued and fail loudly on one they do not know; writers write the oldest that can say it. */
+export const decodeEventJob = (data: unknown): EventJob => EventJob.parse(data);
 export const decodeAlarmJob = (data: unknown): AlarmJob => AlarmJobV1.parse(data);
 export const decodeDeadLetterJob = (data: unknown): DeadLetterJob => DeadLetterJobV1.parse(data);
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { duration } from './duration.ts';
+import { duration, retryWait, timeout } from './duration.ts';
 import { pointer } from './source-parts.ts';
 
 const expression = z.string().min(1, 'expected a JSONata expression');
@@ -17,7 +17,7 @@ export const HttpAdapter = z.strictObject({
   post: z.strictObject({
     method: z.enum(['POST', 'PUT', 'PATCH']).default('POST'),
     path: expression,
-    timeout: duration.default(30_000),
+    timeout: timeout.default(30_000),
     answers: z
       .strictObject({
         /** The ERP created a document. */
@@ -36,7 +36,7 @@ export const HttpAdapter = z.strictObject({
   find: z
     .strictObject({
       path: expression,
-      timeout: duration.default(10_000),
+      timeout: timeout.default(10_000),
       /** Array of hits in the answer (`answer`). */
       hits: expression,
       receipt: expression.optional(),
@@ -45,9 +45,7 @@ export const HttpAdapter = z.strictObject({
     })
     .optional(),
   /** The ERP's own number of documents that carry our references. */
-  count: z
-    .strictObject({ path: expression, timeout: duration.default(10_000), value: expression })
-    .optional(),
+  count: z.strictObject({ path: expression, timeout: timeout.default(10_000), value: expression }).optional(),
 });
 export type HttpAdapter = z.infer<typeof HttpAdapter>;
 
@@ -77,7 +75,7 @@ export const ErpTarget = z
     /** How long after an unknown outcome the next look-up waits, so that a slow ERP has finished. */
     settle: duration.default(30_000),
     maxInFlight: z.int().min(1).max(1_000).default(10),
-    retrySchedule: z.array(duration).min(1).optional(),
+    retrySchedule: z.array(retryWait).min(1).max(50).optional(),
     breaker: Breaker.prefault({}),
   })
   .transform((target) => ({ ...target, canFind: target.adapter.find !== undefined }));
@@ -91,10 +89,20 @@ export const Route = z.strictObject({
 });
 export type Route = z.infer<typeof Route>;
 
-/** Does an event type match a pattern such as `order.*`? */
+/**
+ * Does an event type match a pattern such as `order.*`? Tenants choose patterns, so it takes one pass and no regular
+ * expression that could backtrack.
+ */
 export function typeMatches(pattern: string, type: string): boolean {
-  if (pattern === '*') return true;
-  if (!pattern.includes('*')) return pattern === type;
-  const escaped = pattern.split('*').map((text) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`));
-  return new RegExp(`^${escaped.join('.*')}$`, 's').test(type);
+  const [first = '', ...rest] = pattern.split('*');
+  const last = rest.pop();
+  if (last === undefined) return pattern === type;
+  if (!type.startsWith(first)) return false;
+  let from = first.length;
+  for (const part of rest) {
+    const at = type.indexOf(part, from);
+    if (at === -1) return false;
+    from = at + part.length;
+  }
+  return type.length - last.length >= from && type.endsWith(last);
 }

@@ -157,3 +157,21 @@ test('a name of a source is fit for a URL, a metric label and a Redis key', () =
 test('dedupe for ever is a hundred years', () => {
   expect(BreakwaterConfig.parse({ ingest: { dedupe: 'forever' } }).ingest.dedupe).toBe(36_500 * 86_400_000);
 });
+
+test('a value of the wrong type does not hide what is wrong elsewhere', () => {
+  const text = mistakes({
+    deliveries: { maxInFlight: 'many' },
+    erpTargets: { endpoint: {} },
+    encryptionKeys: 'short',
+    routes: [{ source: 'nowhere', target: 'nothing' }, 7],
+  });
+  for (const expected of [
+    'deliveries.maxInFlight',
+    'the name endpoint is reserved',
+    'encryptionKeys[0]',
+    'no source is called nowhere',
+    'no ERP target is called nothing',
+    'routes[1]',
+  ])
+    expect(text).toContain(expected);
+});

@@ -25,13 +25,20 @@ const event: EventJob = {
 test('a job of an unknown version fails loudly, as does one with a field that nobody knows', () => {
   expect(decodeEventJob(event)).toEqual(event);
   expect(decodeAlarmJob({ v: 1, delivery: 'd' })).toEqual({ v: 1, delivery: 'd' });
-  expect(() => decodeEventJob({ ...event, v: 2 })).toThrow(/"v"/);
+  expect(() => decodeEventJob({ ...event, v: 3 })).toThrow(/"v"/);
   expect(() => decodeEventJob({ ...event, priority: 1 })).toThrow(/priority/);
   expect(() => decodeAlarmJob({ v: 2, delivery: 'd' })).toThrow(/"v"/);
   expect(() => decodeAlarmJob({ delivery: 'd' })).toThrow(/"v"/);
   expect(() =>
     decodeDeadLetterJob({ v: 0, delivery: 'd', event: 'e', destination: 'x', reason: '' }),
   ).toThrow(/"v"/);
+});
+
+test('an event that says when it occurred is version 2; version 1 knows no such field, and is still read', () => {
+  const occurred = { ...event, v: 2, occurredAt: -1 };
+  expect(decodeEventJob(occurred)).toEqual(occurred);
+  expect(() => decodeEventJob({ ...event, v: 2 })).toThrow(/occurredAt/);
+  expect(() => decodeEventJob({ ...event, occurredAt: 1 })).toThrow(/occurredAt/);
 });
 
 test('a job without an operator, a source or an event id is refused', () => {

@@ -29,3 +29,16 @@ test('characters of regular expressions have no power in a pattern', () => {
   expect(typeMatches('[ab]*', 'a')).toBe(false);
   expect(typeMatches('a|b*', 'a')).toBe(false);
 });
+
+test('a hostile pattern costs one pass, not an exponential search', () => {
+  // A backtracking match of these two took 17 s; the test would hang rather than be slow.
+  expect(typeMatches('*a*a*a*a*a*a*a*a*b', 'a'.repeat(5_000))).toBe(false);
+  expect(typeMatches('*a*a*a*b', `${'a'.repeat(5_000)}b`)).toBe(true);
+});
+
+test('the text before and after stars may not overlap', () => {
+  expect(typeMatches('ab*ba', 'aba')).toBe(false);
+  expect(typeMatches('ab*ba', 'abba')).toBe(true);
+  expect(typeMatches('a*b*a', 'aba')).toBe(true);
+  expect(typeMatches('a*b*a', 'aa')).toBe(false);
+});

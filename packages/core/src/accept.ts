@@ -5,9 +5,10 @@ import { encodeBody, type EventJob } from '@breakwater/contracts/jobs';
 import { createEventProducer } from '@breakwater/queue/event-producer';
 import { messageOf } from '@breakwater/runtime/errors';
 import type { Logger } from '@breakwater/runtime/logger';
-import { closeRedis, connectRedis, type Redis } from '@breakwater/store/connection';
+import { closeRedis, connectRedis } from '@breakwater/store/connection';
 import { watchDurability } from '@breakwater/store/durability';
 import { createKeyspace } from '@breakwater/store/keys';
+import { claimReplayGuard } from '@breakwater/store/replay-guard';
 import { watchCapacity } from './capacity.ts';
 import { RememberedIds } from './remembered-ids.ts';
 
@@ -22,6 +23,8 @@ export interface IncomingEvent {
   readonly bytes: Buffer;
   /** ms since the epoch. */
   readonly receivedAt: number;
+  /** ms since the epoch; where the sender says when it happened. */
+  readonly occurredAt?: number;
   /** Hash of the signed bytes; set when the event id is not covered by the signature. */
   readonly replayKey?: string;
   /** The body could not be read: the event is kept, and stays unrouted until a person fans it out. */
@@ -43,6 +46,8 @@ export interface Acceptor {
   readonly accept: (event: IncomingEvent) => Promise<AcceptResult>;
   /** Why events are refused at present; empty when they are not. */
   readonly notReady: () => readonly string[];
+  /** Are Redis' settings known, and good? Also false where weaker ones are tolerated. */
+  readonly durable: () => boolean;
   readonly close: () => Promise<void>;
 }
 
@@ -83,12 +88,15 @@ export function createAcceptor(options: AcceptorOptions): Acceptor {
   };
 
   const attempt = async (event: IncomingEvent, key: string, bodyHash: string): Promise<AcceptResult> => {
-    if (event.replayKey !== undefined) {
-      const first = await claimReplayKey(redis, keys.replayGuard(event.replayKey), key, ingest.dedupe);
-      if (first !== key) return { kind: 'replayed' };
-    }
+    const guard =
+      event.replayKey === undefined
+        ? 'ours'
+        : await claimReplayGuard(redis, keys, event.replayKey, key, ingest.dedupe);
+    if (guard === 'busy')
+      return unavailable('the same signed request is being accepted under another event id');
     const jobId = `${newId()}_${bodyHash}`;
-    const owner = await producer.add(jobOf(event), jobId, { id: key, ttlMs: ingest.dedupe });
+    const owner =
+      guard === 'replayed' ? '' : await producer.add(jobOf(event), jobId, { id: key, ttlMs: ingest.dedupe });
     // The connection that answered, perhaps not the one that was asked first. What follows holds for that one alone.
     const epoch = durability.epoch();
     if (ingest.waitReplicas > 0 && (await redis.wait(ingest.waitReplicas, WAIT_MS)) < ingest.waitReplicas) {
@@ -97,6 +105,7 @@ export function createAcceptor(options: AcceptorOptions): Acceptor {
     await durability.settled(ANSWER_WITHIN_MS);
     if (!durability.trusted() || durability.epoch() !== epoch)
       return unavailable('Redis answered, but its durability is not established');
+    if (guard === 'replayed') return { kind: 'replayed' };
     remembered.add(key, owner.slice(owner.indexOf('_') + 1));
     return owner === jobId
       ? { kind: 'accepted' }
@@ -105,6 +114,7 @@ export function createAcceptor(options: AcceptorOptions): Acceptor {
 
   return {
     notReady,
+    durable: () => durability.weaknesses().length === 0,
     async accept(event) {
       const key = eventKey(event.operator, event.source, event.eventId);
       const bodyHash = hashBytes(event.bytes).slice(0, BODY_HASH_LENGTH);
@@ -133,19 +143,12 @@ export function createAcceptor(options: AcceptorOptions): Acceptor {
   };
 }
 
-function jobOf({ bytes, replayKey: _replayKey, ...facts }: IncomingEvent): EventJob {
-  return { v: 1, ...facts, ...encodeBody(bytes, isUtf8(bytes)) };
+function jobOf({ bytes, replayKey: _replayKey, occurredAt, ...facts }: IncomingEvent): EventJob {
+  const body = encodeBody(bytes, isUtf8(bytes));
+  return occurredAt === undefined ? { v: 1, ...facts, ...body } : { v: 2, ...facts, occurredAt, ...body };
 }
 
 const BODY_HASH_LENGTH = 11; // 65 bits: tells bodies of one event apart, and keeps the dedupe record short
-
-/** The first event id that came with these signed bytes. Comparing identities makes a resent command harmless. */
-async function claimReplayKey(redis: Redis, guard: string, key: string, ttlMs: number): Promise<string> {
-  const [, [error, first] = []] =
-    (await redis.multi().set(guard, key, 'PX', ttlMs, 'NX').get(guard).exec()) ?? [];
-  if (error) throw error;
-  return String(first);
-}
 
 async function within<T>(ms: number, work: Promise<T>): Promise<T> {
   const late = Promise.withResolvers<never>();

@@ -1,4 +1,5 @@
-import { type BreakwaterConfig, RESERVED_SOURCE } from '@breakwater/contracts/config';
+import type { BreakwaterConfig } from '@breakwater/contracts/config';
+import { RESERVED_SOURCE } from '@breakwater/contracts/reserved';
 import { newEndpointId } from '@breakwater/contracts/ids';
 import { createEgressGuard } from '@breakwater/http/egress';
 import { AppError } from '@breakwater/runtime/errors';
@@ -96,7 +97,10 @@ export function checkEndpointUrl(config: BreakwaterConfig, text: string): string
   return checked.url.href;
 }
 
-/** Event ids are unique per source; an endpoint that several feed needs a reference that tells them apart. */
+/**
+ * Event ids are unique per source; an endpoint that several feed needs a reference that tells them apart. Published events
+ * count where the endpoint names their source; where it takes every source they always carry theirs (see plan.ts).
+ */
 function checkFeeding(config: BreakwaterConfig, wanted: NewEndpoint): void {
   const known = Object.entries(config.sources)
     .filter(([, source]) => source.operator === wanted.operator)

@@ -11,6 +11,7 @@ export interface EventContent {
   readonly eventId: string;
   readonly type: string;
   readonly receivedAt: number;
+  readonly occurredAt?: number;
   readonly contentType: string;
   /** The source's own bytes. */
   readonly body: Buffer;
@@ -30,6 +31,7 @@ export function contentOf(event: Omit<EventRecord, 'key' | 'plan'>): EventConten
     eventId,
     type,
     receivedAt,
+    ...(event.occurredAt !== undefined && { occurredAt: event.occurredAt }),
     contentType,
     body,
     json: parse(text),

@@ -1,5 +1,6 @@
 import type { BreakwaterConfig } from '@breakwater/contracts/config';
 import { erpDestination, hashId } from '@breakwater/contracts/ids';
+import { RESERVED_SOURCE } from '@breakwater/contracts/reserved';
 import { parsePointer, textAt } from '@breakwater/contracts/pointer';
 import { typeMatches } from '@breakwater/contracts/target-config';
 import type { ReadyErpTarget } from '@breakwater/erp/targets';
@@ -34,10 +35,18 @@ export async function planEvent(
     if (!endpoint.types.some((type) => typeMatches(type, event.type))) continue;
     plan.set(endpoint.id, {
       d: endpoint.id,
-      ...(endpoint.reference === 'source' && { r: `${event.source}:${event.eventId}` }),
+      ...(namesSource(endpoint, event.source) && { r: `${event.source}:${event.eventId}` }),
     });
   }
   return [...plan.values()];
+}
+
+/**
+ * Is the source part of the reference? Where the endpoint says so; and for published events at an endpoint that takes
+ * every source, since it is fed by providers too whose ids could meet theirs (docs/decisions/0006).
+ */
+function namesSource(endpoint: EndpointRecord, source: string): boolean {
+  return endpoint.reference === 'source' || (source === RESERVED_SOURCE && endpoint.sources.length === 0);
 }
 
 /** Work with one key is done one at a time: the gate of that key. An event without the key has none to respect. */

@@ -2,6 +2,7 @@ import type { Delivery } from '@breakwater/contracts/delivery';
 import { AppError } from '@breakwater/runtime/errors';
 import type { Redis } from '@breakwater/store/connection';
 import { isPaused } from '@breakwater/store/endpoints';
+import { readPolicy } from '@breakwater/store/gates';
 import type { Keyspace } from '@breakwater/store/keys';
 
 /**
@@ -21,6 +22,20 @@ export async function findReplayObstacle(
   if (status === 'resolved') return alreadyResolved(id);
   if (await isPaused(redis, keys, delivery.destination.id))
     return new AppError('destination_paused', `The destination of ${id} is paused.`);
+  const [doubt, policy] = await Promise.all([
+    redis.hget(keys.delivery(id), 'doubt'),
+    readPolicy(redis, keys, delivery.destination.id),
+  ]);
+  const blind =
+    delivery.destination.kind === 'erp' &&
+    doubt === '1' &&
+    policy.canFind !== true &&
+    policy.dedupes !== true;
+  if (blind && !acknowledged)
+    return new AppError(
+      'acknowledgement_needed',
+      `${id} may be at an ERP that can neither be asked nor dedupes.`,
+    );
   if (status === 'sent' && !acknowledged)
     return new AppError('acknowledgement_needed', `${id} was sent already.`);
   return undefined;

@@ -45,6 +45,9 @@ export async function requestReplay(
     case 'resolved':
       throw alreadyResolved(request.delivery);
     case 'needs_acknowledgement':
-      throw new AppError('acknowledgement_needed', `${request.delivery} was sent already.`);
+      throw new AppError(
+        'acknowledgement_needed',
+        `${request.delivery} was sent already, or may be at an ERP that can neither be asked nor dedupes.`,
+      );
   }
 }

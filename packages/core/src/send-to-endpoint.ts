@@ -41,6 +41,10 @@ export function createEndpointSender(deps: EndpointSenderDeps): Performer {
         code: '',
         message: 'The endpoint does not exist any more.',
       };
+    // Since this attempt began, the late result of an interrupted one may have come in: nothing is sent after a success.
+    const status = await deps.redis.hget(deps.keys.delivery(go.delivery), 'status');
+    if (status === 'sent' && go.trigger === 'schedule')
+      return { kind: 'deferred', message: 'an earlier attempt turned out to be delivered' };
     const secrets = endpoint.secrets.map((sealed) => deps.secrets.open(sealed));
     const outcome = await deps.client.request({
       method: 'POST',

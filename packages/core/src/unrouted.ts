@@ -27,16 +27,10 @@ export async function* eachUnrouted(
 
 /** The job that brought this event, rebuilt from its record, so that it can be fanned out again. */
 export function toEventJob(event: EventRecord): EventJob {
-  const { operator, source, eventId, type, entity, contentType, receivedAt, body } = event;
-  return {
-    v: 1,
-    operator,
-    source,
-    eventId,
-    type,
-    entity,
-    contentType,
-    receivedAt,
-    ...encodeBody(body, isUtf8(body)),
-  };
+  const { operator, source, eventId, type, entity, contentType, receivedAt, occurredAt, body } = event;
+  const facts = { operator, source, eventId, type, entity, contentType, receivedAt };
+  const encoded = encodeBody(body, isUtf8(body));
+  return occurredAt === undefined
+    ? { v: 1, ...facts, ...encoded }
+    : { v: 2, ...facts, occurredAt, ...encoded };
 }

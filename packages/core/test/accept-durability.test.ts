@@ -1,9 +1,19 @@
+import { readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { newId } from '@breakwater/contracts/ids';
 import type { Redis } from '@breakwater/store/connection';
 import { type OwnRedis, type OwnRedisOptions, startOwnRedis } from '../../../test/support/redis.ts';
 import { waitUntil } from '../../../test/support/wait-until.ts';
-import { afterwards, connect, event, openAcceptor, readyAcceptor, untilReady } from './support/acceptor.ts';
+import {
+  afterwards,
+  connect,
+  event,
+  openAcceptor,
+  queued,
+  readyAcceptor,
+  untilReady,
+} from './support/acceptor.ts';
 
 async function ownRedis(options: OwnRedisOptions = {}): Promise<OwnRedis> {
   const redis = await startOwnRedis(options);
@@ -117,4 +127,20 @@ test('an event that too few replicas have is not acknowledged; once they have it
   );
   expect(again).toEqual({ kind: 'duplicate', differs: false });
   expect((await acceptor.accept(event('e2'))).kind).toBe('accepted');
+});
+
+test('what one Redis took is not acknowledged on the word of another, one that lost it but has a replica', async () => {
+  const primary = await ownRedis({ overrides: { 'repl-diskless-sync-delay': '0' } });
+  const prefix = `t${newId()}`;
+  const acceptor = await readyAcceptor({ url: primary.url, prefix, ingest: { waitReplicas: 1 } });
+  const replica = await ownRedis();
+  const accepting = acceptor.accept(event('e1')); // the event is stored, the replica is missing
+  const seen = connect(primary.url);
+  await waitUntil(async () => (await queued(seen, prefix)).length === 1, { what: 'the event to be stored' });
+  await primary.kill();
+  for (const name of readdirSync(primary.dir)) rmSync(join(primary.dir, name), { recursive: true });
+  await connect(replica.url).replicaof('127.0.0.1', primary.port);
+  await primary.restart();
+  expect((await accepting).kind).toBe('unavailable');
+  expect(await queued(seen, prefix)).toEqual([]);
 });

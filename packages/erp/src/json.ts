@@ -2,14 +2,16 @@
 const MAY_EXCEED = /\d{16}|\d[eE]/;
 
 /**
- * The value of a JSON text, or undefined when it is none. Numbers beyond 2^53 come back as the text they were written
+ * The value of a JSON text, or undefined when it is none. Throws RangeError when it is nested too deeply to be read exactly. Numbers beyond 2^53 come back as the text they were written
  * in: rounded, two order numbers would become one, and an ERP would be told of an order that does not exist. Decimals
  * are doubles (about 15 significant digits), as everywhere in JavaScript; what needs more travels as a JSON string.
  */
 export function parseJson(text: string): unknown {
   try {
     return MAY_EXCEED.test(text) ? JSON.parse(text, keepLargeNumbers) : JSON.parse(text);
-  } catch {
+  } catch (error) {
+    // Valid, but nested beyond what can be visited: not the same as no JSON, or a document would go out half empty.
+    if (error instanceof RangeError) throw error;
     return undefined;
   }
 }

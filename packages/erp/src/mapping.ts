@@ -15,6 +15,8 @@ export interface MappingInput {
   readonly data: unknown;
   /** The body as text. */
   readonly text: string;
+  /** The body is JSON, but nested too deeply to be read exactly. */
+  readonly tooDeep?: true;
 }
 
 export interface Mapping {
@@ -52,6 +54,7 @@ export function createMapping(target: Pick<ErpTarget, 'document' | 'reference'>)
   return {
     reference,
     async document(input, recorded) {
+      if (input.tooDeep) return TOO_DEEP;
       const known: Evaluated<string> =
         recorded === undefined ? await reference(input) : { ok: true, value: recorded };
       if (!known.ok) return known;
@@ -65,6 +68,11 @@ export function createMapping(target: Pick<ErpTarget, 'document' | 'reference'>)
 }
 
 const badReference = (message: string): MappingError => mappingError(`reference: ${message}`);
+
+const TOO_DEEP = {
+  ok: false,
+  message: 'document: the body is nested too deeply to be read exactly',
+} as const;
 
 function checkReference(value: unknown): Evaluated<string> {
   if (typeof value !== 'string')
@@ -86,5 +94,10 @@ export function toMappingInput(
 ): MappingInput {
   const { eventId, type, source, operator, entity, text } = event;
   const receivedAt = new Date(event.receivedAt).toISOString();
-  return { eventId, type, source, operator, entity, receivedAt, data: parseJson(text), text };
+  const input = { eventId, type, source, operator, entity, receivedAt, text };
+  try {
+    return { ...input, data: parseJson(text) };
+  } catch {
+    return { ...input, data: undefined, tooDeep: true };
+  }
 }

@@ -1,6 +1,6 @@
 import { AppError } from '@breakwater/runtime/errors';
 import { describe, expect, test } from '@jest/globals';
-import { createMapping } from '../src/mapping.ts';
+import { createMapping, toMappingInput } from '../src/mapping.ts';
 import { eventOf } from './support/events.ts';
 
 const order = { order_id: 'o-1', warehouse: 'north', lines: [{ sku: 'A', quantity: 2 }] };
@@ -205,4 +205,20 @@ test('a message never grows with the event', async () => {
     message: string;
   };
   expect(result.message.length).toBeLessThanOrEqual(300);
+});
+
+test('a body that is nested too deeply to be read exactly gives an error, not half a document', async () => {
+  const depth = 200_000;
+  const text = `{"order_id":"o-1","n":12345678901234567890,"x":${'['.repeat(depth)}${']'.repeat(depth)}}`;
+  const input = toMappingInput({
+    eventId: 'e',
+    type: 't',
+    source: 's',
+    operator: 'o',
+    entity: '',
+    receivedAt: 0,
+    text,
+  });
+  const result = await createMapping({ document: '{ "order_id": data.order_id }' }).document(input);
+  expect(result).toMatchObject({ ok: false, message: expect.stringContaining('nested too deeply') });
 });

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { deliveryId, erpDestination, newEndpointId, newId } from '@breakwater/contracts/ids';
 import type { AlarmJob } from '@breakwater/contracts/jobs';
+import { pause } from '@breakwater/runtime/poll';
 import { waitUntil } from '../../../test/support/wait-until.ts';
 import { createAlarmClocks } from '../src/alarms.ts';
 import { createQueueMaintenance } from '../src/maintenance.ts';
@@ -107,27 +108,28 @@ test('an alarm with a wait rings when that is over, and not before', async () =>
 });
 
 test('a first attempt does not queue up behind retries that are due', async () => {
-  const { clocks, depth, work } = open();
+  const { clocks, work } = open();
   const retries = Array.from({ length: 20 }, () => ({ alarmId: `${endpointDelivery()}-2`, waitMs: 1 }));
   const fresh = `${endpointDelivery()}-1`;
-  const blocker = `${endpointDelivery()}-1`;
   const order: string[] = [];
-  const gate = Promise.withResolvers<void>();
+  const holds = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const busyWith = (count: number) =>
+    waitUntil(() => order.length === count, { what: `job ${count} to be in hand` });
   work(async (_job, alarmId) => {
     order.push(alarmId);
-    if (alarmId === blocker) await gate.promise;
+    await holds[order.length - 1]?.promise;
     return { kind: 'done' };
   });
-  await clocks.set([{ alarmId: blocker, waitMs: 0 }]);
-  await waitUntil(() => order.length === 1, { what: 'the worker to be busy' });
+  await clocks.set([{ alarmId: `${endpointDelivery()}-1`, waitMs: 0 }]);
+  await busyWith(1);
   await clocks.set(retries);
-  await new Promise((resolve) => void setTimeout(resolve, 20)); // all of them are due
+  await pause(20); // all of them are due
+  holds[0]?.resolve();
+  await busyWith(2); // now they wait for a worker, and one of them has it
   await clocks.set([{ alarmId: fresh, waitMs: 0 }]);
-  gate.resolve();
-  await waitUntil(async () => order.length === 22 && Object.keys(await depth('deliveries')).length === 0, {
-    what: 'all alarms',
-  });
-  expect(order[1]).toBe(fresh);
+  holds[1]?.resolve();
+  await waitUntil(() => order.length === 22, { what: 'all alarms' });
+  expect(order[2]).toBe(fresh);
 });
 
 test('an alarm that is told to come later comes later, under the same name', async () => {

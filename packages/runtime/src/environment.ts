@@ -2,7 +2,17 @@ import { parseScheduleMs } from '@breakwater/contracts/duration';
 import { z } from 'zod';
 import { AppError } from './errors.ts';
 
-const port = z.coerce.number().int().min(0).max(65_535);
+/** Text that is read as a whole number; one message for everything else, since zod's own speak of NaN. */
+const wholeNumber = (min: number, max: number) =>
+  z.string().transform((text, context) => {
+    const value = Number(text);
+    if (/^\s*\d{1,15}\s*$/.test(text) && value >= min && value <= max) return value;
+    context.addIssue({ code: 'custom', message: `expected a whole number from ${min} to ${max}` });
+    return z.NEVER;
+  });
+const port = wholeNumber(0, 65_535);
+
+const SCHEDULE_MAX = 50; // as in the file
 
 /** Settings that every process reads from its environment (DESIGN 8). */
 export const Environment = z.object({
@@ -13,27 +23,27 @@ export const Environment = z.object({
   /** First part of every Redis key; two deployments may share a Redis under different ones. */
   KEY_PREFIX: z
     .string()
-    .regex(/^[A-Za-z0-9_-]{1,64}$/)
+    .regex(/^[A-Za-z0-9_-]{1,64}$/, 'expected 1 to 64 letters, digits, - and _')
     .default('bw'),
   HOST: z.string().min(1).default('127.0.0.1'),
   PORT: port.optional(),
   OPS_PORT: port.optional(),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
-  LOG_PRETTY: z.stringbool().default(false),
+  LOG_PRETTY: z.stringbool('expected true or false').default(false),
   DURABILITY: z.enum(['strict', 'relaxed']).default('strict'),
   RETRY_SCHEDULE: z
     .string()
     .transform((text, context) => {
       const schedule = parseScheduleMs(text);
-      if (schedule) return schedule;
+      if (schedule && schedule.length <= SCHEDULE_MAX) return schedule;
       context.addIssue({
         code: 'custom',
-        message: 'expected durations such as 0s,1m,5m; every entry is one attempt',
+        message: 'expected at most 50 durations such as 0s,1m,5m; every entry is one attempt',
       });
       return z.NEVER;
     })
     .optional(),
-  SHUTDOWN_TIMEOUT_MS: z.coerce.number().int().min(1_000).max(600_000).optional(),
+  SHUTDOWN_TIMEOUT_MS: wholeNumber(1_000, 600_000).optional(),
 });
 export type Environment = z.infer<typeof Environment>;
 

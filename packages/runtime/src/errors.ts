@@ -1,9 +1,11 @@
+import { inspect } from 'node:util';
+
 /**
  * Every code that an operator may meet in a log line, an HTTP body or a CLI message. Append only.
- * `status` is the HTTP answer; `remedy` says what to do.
+ * `status` is the HTTP answer; `remedy` says what to do, '' where the messages themselves do. An error may bring its own.
  */
 export const ERROR_CODES = {
-  config_invalid: { status: 500, remedy: 'Correct the configuration; every mistake is listed.' },
+  config_invalid: { status: 500, remedy: '' },
   internal: { status: 500, remedy: 'A fault of Breakwater: see its log.' },
   redis_unavailable: { status: 503, remedy: 'Start Redis or correct REDIS_URL.' },
   redis_not_durable: {
@@ -24,7 +26,7 @@ export const ERROR_CODES = {
   source_unknown: { status: 404, remedy: 'Use a source from the configuration.' },
   method_not_allowed: { status: 405, remedy: 'Use POST.' },
   not_found: { status: 404, remedy: 'Check the id and the operator.' },
-  request_invalid: { status: 400, remedy: 'Correct what the message names.' },
+  request_invalid: { status: 400, remedy: '' },
   in_flight: { status: 409, remedy: 'Wait until the attempt has ended, then ask again.' },
   replay_open: { status: 409, remedy: 'A replay of this delivery is already on its way.' },
   wrong_status: { status: 409, remedy: 'Look at the delivery: it is in another state.' },
@@ -33,15 +35,20 @@ export const ERROR_CODES = {
     status: 409,
     remedy: 'The receiver already had this. Confirm that it dedupes durably (--acknowledge-duplicates).',
   },
+  storm_ended: { status: 500, remedy: 'Mend what the message names; a storm may be repeated.' },
   address_blocked: { status: 400, remedy: 'Use a public https address, or allow the range in egress.allow.' },
   encryption_keys_missing: { status: 500, remedy: 'Set ENCRYPTION_KEYS (openssl rand -base64 32).' },
   port_taken: { status: 500, remedy: 'Stop the other process, or set another port.' },
+  token_missing: { status: 401, remedy: 'Send Authorization: Bearer <token>.' },
+  token_invalid: { status: 401, remedy: 'Use the token of this deployment (publishToken, PUBLISH_TOKEN).' },
 } as const satisfies Record<string, { status: number; remedy: string }>;
 export type ErrorCode = keyof typeof ERROR_CODES;
 
 export interface AppErrorOptions extends ErrorOptions {
   /** Facts for the log and for machines; never a secret, never a payload. */
   readonly details?: Readonly<Record<string, unknown>>;
+  /** What to do about this one, instead of what its code says; '' when the message says it. */
+  readonly remedy?: string;
 }
 
 /** Trouble with a code. The message may be shown to the caller. */
@@ -49,19 +56,22 @@ export class AppError extends Error {
   override readonly name: string = 'AppError';
   readonly code: ErrorCode;
   readonly details: Readonly<Record<string, unknown>>;
+  readonly #remedy: string | undefined;
 
   constructor(code: ErrorCode, message: string, options: AppErrorOptions = {}) {
     super(message, options);
     this.code = code;
     this.details = options.details ?? {};
+    this.#remedy = options.remedy;
   }
 
   get status(): number {
     return ERROR_CODES[this.code].status;
   }
 
+  /** One sentence or two; '' when there is nothing to add to the message. */
   get remedy(): string {
-    return ERROR_CODES[this.code].remedy;
+    return this.#remedy ?? ERROR_CODES[this.code].remedy;
   }
 }
 
@@ -70,7 +80,16 @@ export function invariant(condition: unknown, message: string): asserts conditio
   if (!condition) throw new AppError('internal', `invariant broken: ${message}`);
 }
 
-export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+/**
+ * What an error says. By shape: `instanceof` fails across realms. A connect that failed at several addresses says
+ * nothing but its code.
+ */
+export function messageOf(error: unknown): string {
+  const said = typeof error === 'object' && error !== null && 'message' in error ? error.message : undefined;
+  return typeof said === 'string' && said !== ''
+    ? said
+    : (codeOf(error) ?? (typeof error === 'string' ? error : inspect(error)));
+}
 
 /** The code of a system error (`EADDRINUSE`), undefined where there is none. By shape: `instanceof` fails across realms. */
 export function codeOf(error: unknown): string | undefined {

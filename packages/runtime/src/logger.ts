@@ -36,6 +36,7 @@ export function createLogger(options: {
         target: 'pino-pretty',
         options: {
           sync: true,
+          singleLine: true, // but for stack traces: a terminal should hold as many entries as it has lines
           ignore: 'pid,hostname,service',
           messageFormat: '{service}: {msg}',
           translateTime: 'SYS:HH:MM:ss.l',

@@ -1,4 +1,5 @@
-import { collectDefaultMetrics, Counter, Histogram, Registry } from 'prom-client';
+import { RESERVED_SOURCE } from '@breakwater/contracts/reserved';
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 
 /** What became of a webhook; the values of the metric's label. */
 export const WEBHOOK_OUTCOMES = [
@@ -20,18 +21,13 @@ export const UNKNOWN_SOURCE = 'unknown';
  */
 const ACK_BUCKETS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1, 2];
 
-/** A registry of one process with Node's own metrics. Never prom-client's global one: tests start a service many times. */
-export function createRegistry(): Registry {
-  const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
-  return registry;
-}
-
 export interface IngestMetrics {
   /** One more webhook of a source, or of UNKNOWN_SOURCE. */
   readonly received: (source: string, outcome: WebhookOutcome) => void;
   /** Seconds from a request's headers to its acknowledgement, its upload included: what the provider waits for. */
   readonly acknowledged: (source: string, seconds: number) => void;
+  /** Exports whether Redis' settings are durable: 1, or 0 where they are weaker (also where that is tolerated) or not known. */
+  readonly watchDurable: (durable: () => boolean) => void;
 }
 
 /**
@@ -52,11 +48,22 @@ export function createIngestMetrics(registry: Registry, sources: readonly string
     buckets: ACK_BUCKETS_S,
     registers: [registry],
   });
-  for (const source of [...sources, UNKNOWN_SOURCE]) {
+  for (const source of [...sources, RESERVED_SOURCE, UNKNOWN_SOURCE]) {
     for (const outcome of WEBHOOK_OUTCOMES) received.inc({ source, outcome }, 0);
   }
   return {
     received: (source, outcome) => received.inc({ source, outcome }),
     acknowledged: (source, seconds) => ackDuration.observe({ source }, seconds),
+    watchDurable(durable) {
+      const gauge = new Gauge({
+        name: 'breakwater_redis_durable',
+        help: 'Whether Redis keeps what is acknowledged: 1, or 0 under weaker settings (DURABILITY=relaxed tolerates them).',
+        registers: [registry],
+        collect() {
+          this.set(durable() ? 1 : 0);
+        },
+      });
+      void gauge;
+    },
   };
 }

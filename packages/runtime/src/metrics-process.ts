@@ -1,8 +1,8 @@
 import { collectDefaultMetrics, Registry } from 'prom-client';
 
-/** A registry of its own per process, never a global one: tests run several services in one process. */
-export function createRegistry(options: { readonly processMetrics: boolean }): Registry {
+/** A registry of one process with Node's own metrics. Never prom-client's global one: tests start services many times. */
+export function createRegistry(): Registry {
   const registry = new Registry();
-  if (options.processMetrics) collectDefaultMetrics({ register: registry, prefix: 'breakwater_' });
+  collectDefaultMetrics({ register: registry });
   return registry;
 }

@@ -26,12 +26,36 @@ export interface ServiceDefaults {
 }
 
 /** Reads environment and configuration, then runs the service until it is told to stop. Resolves to the exit code. */
-export async function serviceMain(
+export function serviceMain(
   env: NodeJS.ProcessEnv,
   defaults: ServiceDefaults,
   start: (config: ServiceConfig, context: ServiceContext) => Promise<unknown>,
 ): Promise<number> {
+  return processMain(env, defaults, (environment, context) =>
+    start(
+      {
+        host: environment.HOST,
+        port: environment.PORT ?? defaults.port,
+        opsPort: environment.OPS_PORT ?? defaults.opsPort,
+        redisUrl: environment.REDIS_URL,
+        keyPrefix: environment.KEY_PREFIX,
+        durability: environment.DURABILITY,
+        breakwater: loadConfig(environment, env),
+      },
+      context,
+    ),
+  );
+}
+
+/** The same for a process without a configuration: only the environment is read. */
+export async function processMain(
+  env: NodeJS.ProcessEnv,
+  defaults: Pick<ServiceDefaults, 'name' | 'shutdownTimeoutMs'>,
+  start: (environment: Environment, context: ServiceContext) => Promise<unknown>,
+): Promise<number> {
   const { name } = defaults;
+  // For ps and top, where every process would be called MainThread; they show 15 characters.
+  process.title = `bw-${name}`;
   let environment: Environment;
   try {
     environment = readEnvironment(env);
@@ -47,15 +71,6 @@ export async function serviceMain(
   });
   const shutdownTimeoutMs = environment.SHUTDOWN_TIMEOUT_MS ?? defaults.shutdownTimeoutMs;
   return runService({ name, logger, shutdownTimeoutMs }, async (context) => {
-    const config: ServiceConfig = {
-      host: environment.HOST,
-      port: environment.PORT ?? defaults.port,
-      opsPort: environment.OPS_PORT ?? defaults.opsPort,
-      redisUrl: environment.REDIS_URL,
-      keyPrefix: environment.KEY_PREFIX,
-      durability: environment.DURABILITY,
-      breakwater: loadConfig(environment, env),
-    };
-    await start(config, context);
+    await start(environment, context);
   });
 }

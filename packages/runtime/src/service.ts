@@ -1,4 +1,5 @@
 import type { Logger } from './logger.ts';
+import { pause } from './poll.ts';
 import { AppError } from './errors.ts';
 
 export interface ServiceContext {
@@ -14,6 +15,9 @@ export interface RunOptions {
   readonly logger: Logger;
   readonly shutdownTimeoutMs: number;
 }
+
+/** How long a start that is to be given up may take to notice. */
+const START_ABANDONED_AFTER_MS = 1_000;
 
 /** Exit code when a shutdown does not finish in time (EX_SOFTWARE). */
 const EXIT_HANGING = 70;
@@ -42,13 +46,19 @@ export async function runService(
 
   let exitCode = 0;
   try {
-    await start({ signal: stopping.signal, defer, logger });
-    logger.info(`${name} started`);
+    const starting = start({ signal: stopping.signal, defer, logger });
+    const started = await Promise.race([starting.then(() => true), stopped.promise.then(() => false)]);
+    if (started) logger.info(`${name} started`);
+    else {
+      stopping.abort(); // a start that waits for Redis, say, ends with it
+      await Promise.race([starting.catch(() => undefined), pause(START_ABANDONED_AFTER_MS)]);
+    }
     const reason = await stopped.promise;
     logger.info({ reason }, `${name} stopping`);
   } catch (error) {
-    if (error instanceof AppError) logger.error({ code: error.code }, `${error.message} ${error.remedy}`);
-    else logger.error({ err: error }, `${name} failed to start`);
+    if (error instanceof AppError) {
+      logger.error({ code: error.code }, [error.message, error.remedy].filter(Boolean).join('\n'));
+    } else logger.error({ err: error }, `${name} failed to start`);
     exitCode = 1;
   }
   stopping.abort();

@@ -33,6 +33,15 @@ function refusal(text: string, env: NodeJS.ProcessEnv = {}): string {
   throw new Error('the configuration was taken');
 }
 
+const caught = (action: () => unknown): Error => {
+  try {
+    action();
+  } catch (error) {
+    return error as Error;
+  }
+  throw new Error('nothing was thrown');
+};
+
 test('a secret comes from the environment, exactly as it is there', () => {
   for (const secret of ['s3cret', 'a: b # c', '${OTHER}', 'quo\'te"', '$&$1', 'two\nlines', '{}']) {
     const config = parseConfig(SOURCE, { SHOP_SECRET: secret, OTHER: 'must not appear' });
@@ -85,7 +94,7 @@ test('a refusal never shows the value of a secret', () => {
   ).not.toMatch(/hush-hush|c2VjcmV0/);
 });
 
-test('RETRY_SCHEDULE replaces the schedule of endpoints and of ERP targets, also one of their own', () => {
+test('RETRY_SCHEDULE replaces the schedule of the deployment; a target with one of its own keeps it', () => {
   const dir = mkdtempSync(join(tmpdir(), 'breakwater-config-'));
   try {
     const path = join(dir, 'breakwater.config.yaml');
@@ -95,11 +104,25 @@ test('RETRY_SCHEDULE replaces the schedule of endpoints and of ERP targets, also
     expect(plain.erpTargets['erp']?.retrySchedule).toEqual([0, 3_600_000]);
     const short = loadConfig(readEnvironment({ BREAKWATER_CONFIG: path, RETRY_SCHEDULE: '0s,2s,3s' }), {});
     expect(short.deliveries.retrySchedule).toEqual([0, 2_000, 3_000]);
-    expect(short.erpTargets['erp']?.retrySchedule).toEqual([0, 2_000, 3_000]);
+    expect(short.erpTargets['erp']?.retrySchedule).toEqual([0, 3_600_000]);
     expect(short.erpTargets['erp']?.owner).toBe('integration');
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }
+});
+
+test('a syntax error shows its first causes, not everything that follows from them', () => {
+  const text = `sources: [\n${'  a: b\n'.repeat(50)}`;
+  const { message } = caught(() => parseConfig(text, {}));
+  expect(message.match(/✖/g)?.length).toBeLessThanOrEqual(3);
+  expect(message).toMatch(/more, which may follow from these/);
+});
+
+test('a variable that is not set is told once, at its place, and not again as a wrong value', () => {
+  const { message } = caught(() => parseConfig(TARGET.replace('"http://erp.test"', '"${ERP_URL}"'), {}));
+  expect(message).toContain('the environment variable ERP_URL is not set and has no default');
+  expect(message).toContain('at erpTargets.erp.adapter.baseUrl');
+  expect(message).not.toMatch(/Invalid URL/);
 });
 
 test('a file that is not there is refused with its name and the variable to set', () => {

@@ -113,7 +113,9 @@ export function locateEvent(
     return wrong ?? { ok: true, ...parked, ...labels, eventId: id.text };
   }
   if (id.kind === 'missing')
-    return missing(`There is no event id at ${source.eventId.map(describe).join(' or at ')}.`);
+    return missing(
+      `There is no event id (non-empty text or a number) at ${source.eventId.map(describe).join(' or at ')}.`,
+    );
   return faultOf(id.text) ?? { ok: true, eventId: id.text, ...labels };
 }
 

@@ -59,7 +59,9 @@ test('an id of 512 characters is the longest', () => {
 
 test('the message names every place that was searched', () => {
   const result = located({ eventId: [{ header: 'X-Id' }, { pointer: '/id' }] }, '{}');
-  expect(result).toMatchObject({ message: 'There is no event id at header x-id or at JSON pointer /id.' });
+  expect(result).toMatchObject({
+    message: 'There is no event id (non-empty text or a number) at header x-id or at JSON pointer /id.',
+  });
 });
 
 test('the first place with a text that is not empty wins', () => {

@@ -14,6 +14,8 @@ export interface EventRecord {
   readonly contentType: string;
   /** ms, the accepting process' clock. */
   readonly receivedAt: number;
+  /** ms; where the sender said when it happened. */
+  readonly occurredAt?: number;
   readonly body: Buffer;
   readonly plan: readonly PlanEntry[];
 }
@@ -21,7 +23,8 @@ export interface EventRecord {
 /** Fields of a new event record beside source, operator and plan. */
 export function eventFields(job: EventJob): Record<string, string | number> {
   const { eventId, type, entity, contentType, receivedAt, encoding, body } = job;
-  return { eventId, type, entity, contentType, receivedAt, encoding, body };
+  const occurred = job.v === 2 ? { occurredAt: job.occurredAt } : {};
+  return { eventId, type, entity, contentType, receivedAt, ...occurred, encoding, body };
 }
 
 export async function readEvent(
@@ -40,6 +43,7 @@ export async function readEvent(
     entity: fields['entity'] ?? '',
     contentType: fields['contentType'] ?? '',
     receivedAt: Number(fields['receivedAt']),
+    ...(fields['occurredAt'] !== undefined && { occurredAt: Number(fields['occurredAt']) }),
     body: decodeBody({
       encoding: fields['encoding'] === 'base64' ? 'base64' : 'utf8',
       body: fields['body'] ?? '',

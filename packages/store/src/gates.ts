@@ -13,6 +13,16 @@ export async function writeGate(
   await redis.hset(keys.gate(destination), 'cap', cap, 'policy', JSON.stringify(policy));
 }
 
+/** What a destination has of its own; empty where it follows the deployment. */
+export async function readPolicy(
+  redis: Redis,
+  keys: Keyspace,
+  destination: string,
+): Promise<DestinationPolicy> {
+  const json = await redis.hget(keys.gate(destination), 'policy');
+  return json === null ? {} : (JSON.parse(json) as DestinationPolicy);
+}
+
 export interface BreakerState {
   readonly state: 'closed' | 'half_open' | 'open';
   /** ms until the next probe; 0 unless open by itself. */

@@ -35,7 +35,9 @@ export interface Keyspace {
   readonly shadows: string;
   /** zset event key -> since: accepted events that no route or endpoint wanted. */
   readonly unrouted: string;
-  /** string, dedupe ttl: first event id that came with these signed bytes (sources with unsigned ids). */
+  /** string, dedupe ttl, BullMQ's own: the job that owns an event's claim. Read only. */
+  readonly dedupe: (eventKey: string) => string;
+  /** string `event key|claimed at`, dedupe ttl: first event that came with these signed bytes (sources with unsigned ids). */
   readonly replayGuard: (hash: string) => string;
   /** hash: an endpoint's record. */
   readonly endpoint: (endpointId: string) => string;
@@ -69,6 +71,7 @@ export function createKeyspace(deployment: string): Keyspace {
     byDestination: (operator, destination) => `${prefix}index:${operator}:to:${destination}`,
     shadows: `${prefix}shadows`,
     unrouted: `${prefix}unrouted`,
+    dedupe: (eventKey) => `${tag}:${QUEUES.events}:de:${eventKey}`,
     replayGuard: (hash) => `${prefix}replay-guard:${hash}`,
     endpoint: (endpointId) => `${prefix}endpoint:${endpointId}`,
     endpointsVersion: (operator) => `${prefix}endpoints:${operator}:version`,

@@ -15,9 +15,12 @@ export interface Script {
   ) => Promise<ScriptReply[]>;
 }
 
+/** The record, then the gates that use it. */
+const PRELUDE = ['prelude', 'gates'];
+
 /** Binds `lua/<name>.lua`, with the shared prelude in front where it is a script of the delivery record. */
 export function loadScript(name: string, options: { readonly prelude: boolean }): Script {
-  const lua = options.prelude ? `${read('prelude')}\n${read(name)}` : read(name);
+  const lua = [...(options.prelude ? PRELUDE : []), name].map(read).join('\n');
   const sha = createHash('sha1').update(lua).digest('hex');
   return {
     async run(redis, keys, args) {

@@ -86,13 +86,14 @@ test('a look-up-only attempt that finds the document makes the delivery sent', a
 test('a look-up-only attempt whose process died is repeated for ever, never given up', async () => {
   const { store, id } = await posting();
   await store.attempt(id, 'unknown');
-  await store.attempt(id, 'failed');
+  await store.attempt(id, 'rejected');
   for (let death = 0; death < 6; death += 1) {
-    expect(await store.go(id)).toMatchObject({ lookupFor: 'exhausted' });
+    expect(await store.go(id)).toMatchObject({ lookupFor: 'rejected' });
     await store.lapse(id);
     await store.transitions.sweepAlarms('erp', 10);
     expect(await store.status(id)).toBe('failed');
   }
+  expect(await store.number(id, 'scheduleMade')).toBe(2);
 });
 
 test('attempts used up without doubt: dead_letter at once, there is nothing to look up', async () => {
@@ -219,4 +220,35 @@ test('the breaker hears of look-ups that nobody answers', async () => {
   await store.attempt(id, 'failed', { class: 'lookup_failed' });
   expect(await store.begin(id)).toEqual({ kind: 'parked', why: 'breaker' });
   expect(await store.waiting(erp)).toHaveLength(1);
+});
+
+test('a dead letter whose replay ends unknown is looked up again, and dies again for its first reason', async () => {
+  const { store, id } = await posting({ scheduleMs: [0] });
+  await store.attempt(id, 'failed');
+  expect(await store.field(id, 'reason')).toBe('exhausted');
+  const answer = await store.end(await store.goReplay(id), 'unknown');
+  expect(answer).toMatchObject({ status: 'failed', alarms: [{ waitMs: SETTLE_MS }] });
+  expect(await store.go(id)).toMatchObject({ trigger: 'schedule', lookupFor: 'exhausted' });
+
+  const found = await posting({ scheduleMs: [0] });
+  await found.store.attempt(found.id, 'failed');
+  await found.store.end(await found.store.goReplay(found.id), 'unknown');
+  expect((await found.store.attempt(found.id, 'already_posted')).status).toBe('sent');
+});
+
+test('what may be at an ERP that can neither look up nor dedupe is replayed only with an acknowledgement', async () => {
+  const { store, id } = await posting({ canFind: false, dedupes: false });
+  await store.attempt(id, 'unknown');
+  expect(await store.status(id)).toBe('dead_letter');
+  expect((await store.replay(id)).kind).toBe('needs_acknowledgement');
+  expect((await store.replay(id, { mode: 'restart' })).kind).toBe('needs_acknowledgement');
+  expect((await store.replay(id, { acknowledged: true })).kind).toBe('ok');
+});
+
+test('a restarted schedule looks first, and is not restarted twice before it has begun', async () => {
+  const { store, id } = await posting();
+  await store.attempt(id, 'posted');
+  expect((await store.replay(id, { mode: 'restart', acknowledged: true })).kind).toBe('ok');
+  expect((await store.replay(id, { mode: 'restart', acknowledged: true })).kind).toBe('already');
+  expect(await store.go(id)).toMatchObject({ doubt: true });
 });

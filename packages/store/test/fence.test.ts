@@ -58,10 +58,10 @@ test('an attempt whose lease ran out is closed as interrupted, and the next one 
   const id = await store.delivery();
   const dead = await store.go(id);
   await store.lapse(id);
-  const [alarm] = await store.transitions.sweepAlarms('deliveries', 10);
-  const go = await store.go(id, alarm?.alarmId);
-  expect(go.attempt).toBe(2);
-  expect(alarm?.alarmId).not.toBe(dead.alarmId); // the dead worker's job may still block its own id
+  const alarms = await store.transitions.sweepAlarms('deliveries', 10);
+  expect(dead.alarmId).toBe(`${id}-1`);
+  expect(alarms).toEqual([{ alarmId: `${id}-2`, waitMs: 0 }]); // the dead worker's job may still block its own id
+  expect((await store.go(id, `${id}-2`)).attempt).toBe(2);
   const delivery = await readDelivery(store.redis, store.keys, 'default', id);
   expect(delivery?.attempts).toMatchObject([{ number: 1, outcome: 'interrupted' }]);
   expect(delivery?.inFlight).toBe(true);
@@ -173,6 +173,18 @@ test('an attempt that is in flight when a late success arrives is still closed w
   expect(delivery).toMatchObject({ status: 'sent', inFlight: false });
   expect(delivery?.attempts.map(({ outcome }) => outcome)).toEqual(['interrupted', 'interrupted']);
   await store.transitions.sweepAlarms('deliveries', 10);
+  expect(await store.alarms()).toEqual([]);
+});
+
+test('an attempt that ends after a late success leaves nothing armed behind', async () => {
+  const store = new Store(AT_ONCE);
+  const id = await store.delivery();
+  const slow = await store.go(id);
+  await store.lapse(id);
+  await store.transitions.sweepAlarms('deliveries', 10);
+  const go = await store.go(id);
+  await store.end(slow, 'sent');
+  expect(await store.end(go, 'failed')).toMatchObject({ kind: 'done', status: 'sent', alarms: [] });
   expect(await store.alarms()).toEqual([]);
 });
 

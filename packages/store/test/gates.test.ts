@@ -101,6 +101,19 @@ test('a pause begins nothing and holds what rings; pausing itself touches no del
   expect(await store.ledger()).toMatchObject({ 'status:endpoint:held': 1, 'status:endpoint:pending': 1 });
 });
 
+test('who was about to begin when the pause came gives the slot back and keeps the place in the line', async () => {
+  const store = new Store();
+  const endpoint = await store.endpoint(1);
+  const [a = '', b = '', c = ''] = await deliveries(store, endpoint, 3);
+  const go = await store.go(a);
+  await parkInTurn(store, [b, c]);
+  await store.end(go, 'sent'); // the slot is kept for b
+  await store.pause(endpoint);
+  expect(await store.begin(b)).toEqual({ kind: 'parked', why: 'paused' });
+  expect(await store.running(endpoint)).toEqual([]);
+  expect(await store.waiting(endpoint)).toEqual([`${b}-2`, `${c}-1`]);
+});
+
 test('an attempt in flight at the pause ends normally and releases nobody', async () => {
   const store = new Store();
   const endpoint = await store.endpoint(1);

@@ -55,6 +55,7 @@ test('a failed replay of a dead letter leaves it dead, with its reason', async (
   await store.end(await store.goReplay(id), 'failed');
   expect(await standing(store, id)).toEqual(before);
   expect(await store.alarms()).toEqual([]);
+  expect((await store.replay(id)).kind).toBe('ok'); // and may be replayed again
 });
 
 test('a 410 that a replay learns ends the delivery', async () => {

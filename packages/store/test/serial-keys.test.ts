@@ -58,6 +58,7 @@ test('waiters of a key survive that the target is closed when their turn comes',
   const everywhere = async () =>
     [...(await store.waiting(erp)), ...(await store.waiting(`${erp}/a`))].toSorted();
   expect(await everywhere()).toEqual([`${a2}-1`, `${a3}-1`].toSorted());
+  expect(await store.waiting(erp)).toHaveLength(1); // one of a key is enough there: only one can run
   for (let sweeps = 0; sweeps < 3; sweeps += 1) expect(await store.transitions.sweepGates(10)).toEqual([]);
   expect(await everywhere()).toEqual([`${a2}-1`, `${a3}-1`].toSorted());
 
@@ -141,4 +142,23 @@ test('when the breaker opens, a slot that was only reserved is given back, at th
   expect(await store.begin(a2)).toEqual({ kind: 'parked', why: 'breaker' });
   expect(await store.running(erp)).toEqual([]);
   expect(await store.running(`${erp}/a`)).toEqual([]);
+});
+
+test('a slot that was reserved before the breaker opened blocks neither the probe nor its key afterwards', async () => {
+  const store = new Store(AT_ONCE);
+  const erp = await store.erp(10, { breaker: { ...BREAKER, consecutive: 1 } });
+  const [a1 = '', a2 = '', a3 = '', b1 = '', b2 = '', c1 = ''] = await keyed(
+    store,
+    erp,
+    Array.from('aaabbc'),
+  );
+  const [a, b, c] = [await store.go(a1), await store.go(b1), await store.go(c1)];
+  await store.begin(a2);
+  await store.begin(b2);
+  await store.end(a, 'posted');
+  await store.end(b, 'posted'); // a2 and b2 have slots reserved ...
+  await store.end(c, 'failed'); // ... when it opens
+  await store.redis.hset(store.keys.gate(erp), 'openUntil', 1);
+  expect((await store.go(a3)).probe).toBe(true);
+  expect(await store.begin(b2)).toEqual({ kind: 'parked', why: 'cap' });
 });

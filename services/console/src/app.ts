@@ -22,7 +22,7 @@ export async function start(
   context: ServiceContext,
 ): Promise<{ readonly opsPort: number }> {
   const { defer, logger } = context;
-  const registry = createRegistry({ processMetrics: true });
+  const registry = createRegistry();
   let taken: { snapshot: FleetSnapshot; takenAt: number } | undefined;
   const current = (): typeof taken =>
     taken && performance.now() - taken.takenAt < SNAPSHOT_VALID_MS ? taken : undefined;

@@ -27,7 +27,7 @@ export async function start(
 ): Promise<{ readonly opsPort: number }> {
   const { defer, logger, signal } = context;
   const { breakwater, host, opsPort } = config;
-  const registry = createRegistry({ processMetrics: true });
+  const registry = createRegistry();
   const metrics = createAttemptMetrics(registry);
 
   const worker = connectRedis(config.redisUrl, 'worker', logger);

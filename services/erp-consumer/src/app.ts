@@ -29,13 +29,14 @@ export async function start(
   context: ServiceContext,
 ): Promise<{ readonly opsPort: number }> {
   const { defer, logger, signal } = context;
-  const registry = createRegistry({ processMetrics: true });
+  const registry = createRegistry();
   const metrics = createAttemptMetrics(registry);
 
   const worker = connectRedis(config.redisUrl, 'worker', logger);
   defer('worker connection', () => closeRedis(worker));
   const deliveries = openDeliveries(config, context);
   const { keys, redis } = deliveries;
+  const gates = Promise.withResolvers<void>();
   let gatesWritten = false;
   const ops = await startOpsServer({
     host: config.host,
@@ -71,11 +72,15 @@ export async function start(
       for (const { name, config: target } of targets.values())
         await writeGate(redis, keys, erpDestination(name), target.maxInFlight, policyOfTarget(target));
       gatesWritten = true;
+      gates.resolve();
       for (const valve of valves.values()) await valve.refresh();
     },
     (error) => logger.warn({ reason: messageOf(error) }, 'the breakers could not be read'),
   );
   defer('following the breakers', stopFollowing);
+  // An attempt that began before would follow the deployment's policy instead of its target's.
+  signal.addEventListener('abort', () => gates.resolve(), { once: true });
+  await gates.promise;
   const stopSweeper = startSweeper(deliveries);
   defer('sweeper', stopSweeper);
   const attempts = startAlarmWorker(

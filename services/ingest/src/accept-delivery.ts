@@ -15,6 +15,9 @@ export type Taken =
 /** The content type only describes the body; a header may be 16 KiB, and it is stored with every event. */
 const CONTENT_TYPE_MAX = 256;
 
+/** Enough to share Redis' fsyncs; so few that other webhooks, on the same connection, get their turn in between. */
+const AT_ONCE = 32;
+
 /** Accepts every event of a delivery. May throw what the acceptor throws. */
 export async function takeAll(
   acceptor: Pick<Acceptor, 'accept'>,
@@ -23,7 +26,12 @@ export async function takeAll(
   located: readonly LocatedItem[],
 ): Promise<Taken> {
   const events = located.map((item, index) => eventOf(name, source, request, item, index));
-  const results = await Promise.all(events.map(async (event) => acceptor.accept(event)));
+  const results: AcceptResult[] = [];
+  for (let from = 0; from < events.length; from += AT_ONCE) {
+    const some = events.slice(from, from + AT_ONCE);
+    results.push(...(await Promise.all(some.map(async (event) => acceptor.accept(event)))));
+    if (results.some(({ kind }) => kind === 'unavailable')) break; // the others would wait for the same Redis
+  }
   const failed = results.findIndex(({ kind }) => kind === 'unavailable');
   const trouble = results[failed];
   if (trouble?.kind === 'unavailable') {

@@ -9,10 +9,11 @@ export interface Reply {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-const JSON_TYPE = 'application/json; charset=utf-8';
+export const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** Soon, since providers' own back-off is long; and not at once, since what is down needs a moment. */
 const RETRY_AFTER_S = 5;
+export const RETRY_LATER: Readonly<Record<string, string>> = { 'retry-after': String(RETRY_AFTER_S) };
 
 /** `{"ok":false,"error":{…}}` with the status of the code. */
 export function errorReply(
@@ -26,11 +27,7 @@ export function errorReply(
 
 /** 503 for everything that is our own trouble: providers repeat a 5xx, and many never repeat a 4xx. */
 export function unavailableReply(source: Source, message: string): Reply {
-  return overridden(
-    source,
-    ['unavailable'],
-    errorReply('unavailable', message, { 'retry-after': String(RETRY_AFTER_S) }),
-  );
+  return overridden(source, ['unavailable'], errorReply('unavailable', message, RETRY_LATER));
 }
 
 /** Codes whose answer a source may override, with the kind that does it. */

@@ -1,21 +1,12 @@
-import type { BreakwaterConfig } from '@breakwater/contracts/config';
 import { createAcceptor } from '@breakwater/core/accept';
 import { closeServer, listen } from '@breakwater/runtime/listen';
-import { createIngestMetrics, createRegistry } from '@breakwater/runtime/metrics-ingest';
+import { createIngestMetrics } from '@breakwater/runtime/metrics-ingest';
+import { createRegistry } from '@breakwater/runtime/metrics-process';
 import { startOpsServer } from '@breakwater/runtime/ops-server';
 import type { ServiceContext } from '@breakwater/runtime/service';
+import type { ServiceConfig } from '@breakwater/runtime/service-main';
 import { createRouter } from './router.ts';
 import { createIngestServer } from './server.ts';
-
-export interface IngestConfig {
-  readonly host: string;
-  readonly port: number;
-  readonly opsPort: number;
-  readonly breakwater: BreakwaterConfig;
-  readonly keyPrefix: string;
-  readonly redisUrl: string;
-  readonly durability: 'strict' | 'relaxed';
-}
 
 /** Requests in flight are milliseconds from their answer; what takes longer is a slow upload, which its sender repeats. */
 const CLOSE_GRACE_MS = 5_000;
@@ -25,7 +16,7 @@ const CLOSE_GRACE_MS = 5_000;
  * provider repeats. Throws AppError config_invalid and port_taken.
  */
 export async function start(
-  config: IngestConfig,
+  config: ServiceConfig,
   { defer, logger, signal }: ServiceContext,
 ): Promise<{ readonly port: number; readonly opsPort: number }> {
   const { host, breakwater, redisUrl, keyPrefix, durability } = config;
@@ -34,6 +25,7 @@ export async function start(
 
   const acceptor = createAcceptor({ redisUrl, keyPrefix, durability, ingest: breakwater.ingest, logger });
   defer('acceptor', () => acceptor.close());
+  metrics.watchDurable(() => acceptor.durable());
 
   // Closed after the public server, so that probes see "not ready" while the last requests finish.
   const notReady = (): readonly string[] => (signal.aborted ? ['stopping'] : acceptor.notReady());
@@ -45,6 +37,7 @@ export async function start(
     acceptor,
     metrics,
     logger,
+    publishToken: breakwater.publishToken,
     isClosing: () => signal.aborted,
   });
   const server = createIngestServer(router);

@@ -1,5 +1,6 @@
 import type { BreakwaterConfig } from '@breakwater/contracts/config';
 import { newId } from '@breakwater/contracts/ids';
+import { publishOpenApi } from '@breakwater/contracts/publish-openapi';
 import type { Acceptor } from '@breakwater/core/accept';
 import { AppError, type ErrorCode, messageOf } from '@breakwater/runtime/errors';
 import type { Logger } from '@breakwater/runtime/logger';
@@ -7,7 +8,9 @@ import { type IngestMetrics, UNKNOWN_SOURCE } from '@breakwater/runtime/metrics-
 import { challengeMethods } from '@breakwater/signatures/handshake';
 import { createVerifier } from '@breakwater/signatures/verify';
 import express, { type ErrorRequestHandler, type Express, type Request, type Response } from 'express';
-import { errorReply, type Reply } from './answers.ts';
+import { errorReply, JSON_TYPE, type Reply } from './answers.ts';
+import { createBearerCheck } from './bearer.ts';
+import { publish } from './publish.ts';
 import { createBodyBudget } from './raw-body.ts';
 import { type KnownSource, receive, type Received } from './receive.ts';
 import { send } from './send.ts';
@@ -17,6 +20,8 @@ export interface RouterDeps {
   readonly acceptor: Pick<Acceptor, 'accept'>;
   readonly metrics: IngestMetrics;
   readonly logger: Logger;
+  /** Bearer token of POST /v1/events; without one nobody may publish. */
+  readonly publishToken?: string | undefined;
   /** True once the process is stopping: answers then ask the client to connect anew. */
   readonly isClosing: () => boolean;
   /** ms since the epoch. */
@@ -70,6 +75,13 @@ export function createRouter(deps: RouterDeps): Express {
   app.set('query parser', false); // a source that reads the query reads it as received
   app.enable('case sensitive routing');
   app.all('/webhooks/:source', webhook);
+  const publishing = { ...receiving, metrics, logger, authorize: createBearerCheck(deps.publishToken) };
+  app.all('/v1/events', async (request, response) => {
+    const reply = await publish(publishing, request, response);
+    if (reply !== undefined) answer(request, response, reply);
+  });
+  const openApi: Reply = { status: 200, contentType: JSON_TYPE, body: JSON.stringify(publishOpenApi()) };
+  app.get('/v1/openapi.json', (request, response) => answer(request, response, openApi));
   app.use((request, response) =>
     answer(request, response, errorReply('not_found', 'There is nothing at this path.')),
   );

@@ -1,4 +1,12 @@
-import { createServer, type RequestListener, type Server } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
+import type { Duplex } from 'node:stream';
+import { codeOf } from '@breakwater/runtime/errors';
 
 /**
  * Sockets of one process; further ones are closed at once. Providers and load balancers hold a few hundred; without a
@@ -20,5 +28,39 @@ export function createIngestServer(listener: RequestListener): Server {
   server.maxConnections = MAX_CONNECTIONS;
   // Without this listener Node itself asks for the body, even of uploads that will be refused by their declared length.
   server.on('checkContinue', listener);
+  answerProtocolErrors(server);
   return server;
+}
+
+const STATUS_OF_CODE: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+};
+
+/**
+ * Answers what is no HTTP. Node would also answer 400 for a stray byte behind a complete request, in the place of that
+ * request's own answer: the event might be stored, and the provider be told that it was refused.
+ */
+function answerProtocolErrors(server: Server): void {
+  const answering = new WeakMap<Duplex, ServerResponse>();
+  const remember = (request: IncomingMessage, response: ServerResponse): void =>
+    void answering.set(request.socket, response);
+  server.prependListener('request', remember);
+  server.prependListener('checkContinue', remember);
+  server.on('clientError', (error, socket) => {
+    const response = answering.get(socket);
+    if (response?.req.complete === true && !response.writableFinished) {
+      response.once('close', () => socket.destroy());
+      return;
+    }
+    const status = STATUS_OF_CODE[codeOf(error) ?? ''] ?? '400 Bad Request';
+    const body = JSON.stringify({
+      ok: false,
+      error: { code: 'request_invalid', message: 'This is not a valid HTTP request.' },
+    });
+    if (!socket.writable) return void socket.destroy();
+    socket.end(
+      `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
+    );
+  });
 }

@@ -5,7 +5,8 @@ import { Source } from '@breakwater/contracts/source-config';
 import type { AcceptResult, IncomingEvent } from '@breakwater/core/accept';
 import { closeServer, listen } from '@breakwater/runtime/listen';
 import { createLogger } from '@breakwater/runtime/logger';
-import { createIngestMetrics, createRegistry } from '@breakwater/runtime/metrics-ingest';
+import { createIngestMetrics } from '@breakwater/runtime/metrics-ingest';
+import { createRegistry } from '@breakwater/runtime/metrics-process';
 import { createRouter, type RouterDeps } from '../src/router.ts';
 import { createIngestServer } from '../src/server.ts';
 

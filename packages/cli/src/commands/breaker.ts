@@ -1,9 +1,8 @@
 import { formatDuration } from '@breakwater/contracts/duration';
-import type { BreakwaterConfig } from '@breakwater/contracts/config';
 import { readTargetBreaker, setTargetBreaker, type TargetBreaker } from '@breakwater/core/destination-gates';
-import { AppError } from '@breakwater/runtime/errors';
 import type { Command } from 'commander';
 import type { CliContext } from '../context.ts';
+import { checkTarget } from '../filters.ts';
 import { dryRunOption } from '../options.ts';
 import { renderTable } from '../output/table.ts';
 import { withDeliveries, withStore } from '../store-access.ts';
@@ -28,14 +27,6 @@ export function breakerCommand(program: Command, context: CliContext): void {
       .addOption(dryRunOption())
       .action(context.action((target: string, options: MoveOptions) => move(context, target, name, options)));
   }
-}
-
-function checkTarget(config: BreakwaterConfig, target: string): void {
-  if (Object.hasOwn(config.erpTargets, target)) return;
-  throw new AppError(
-    'not_found',
-    `No ERP target is called ${target}. Configured: ${Object.keys(config.erpTargets).join(', ') || 'none'}.`,
-  );
 }
 
 async function show(context: CliContext, target: string | undefined): Promise<void> {

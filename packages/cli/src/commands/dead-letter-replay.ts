@@ -2,30 +2,33 @@ import type { Delivery } from '@breakwater/contracts/delivery';
 import { type BulkReplayResult, replayDeadLetters } from '@breakwater/core/bulk-replay';
 import { eachDeadLetter, noDelivery, notADeadLetter } from '@breakwater/core/dead-letters';
 import { findReplayObstacle } from '@breakwater/core/replay-check';
-import { awaitReplays, type ReplayResult } from '@breakwater/core/replay-result';
+import { awaitReplays, type ReplayResult, type ReplayTicket } from '@breakwater/core/replay-result';
 import { REPLAY_NOTICE } from '@breakwater/core/replay';
 import { AppError } from '@breakwater/runtime/errors';
-import { readDelivery } from '@breakwater/store/deliveries';
+import { readDeliveries, readDelivery } from '@breakwater/store/deliveries';
 import { type Command, Option } from 'commander';
 import type { CliContext } from '../context.ts';
 import { EXIT, exitCodeOf } from '../exit-codes.ts';
 import {
-  checkReason,
+  classOption,
+  type DestinationOptions,
   destinationOf,
-  dryRunOption,
   endpointOption,
-  parseRate,
+  reasonIsOption,
   targetOption,
-  waitTimeoutOption,
-} from '../options.ts';
-import { printable } from '../output/printable.ts';
+} from '../filters.ts';
+import { checkReason, dryRunOption, parseRate, waitTimeoutOption } from '../options.ts';
 import { startProgress } from '../output/progress.ts';
 import { type Deliveries, type Store, withDeliveries, withStore } from '../store-access.ts';
+import {
+  printBulkReplay,
+  printRehearsal,
+  type Refusal,
+  type ReplayOutcome,
+} from './dead-letter-replay-view.ts';
 
-interface BulkOptions {
+interface BulkOptions extends DestinationOptions {
   readonly all?: boolean;
-  readonly endpoint?: string;
-  readonly target?: string;
   readonly class?: string;
   readonly reasonIs?: string;
   readonly reason: string;
@@ -46,8 +49,8 @@ export function bulkReplayCommand(deadLetters: Command, context: CliContext): vo
     .option('--all', 'every dead letter of the operator that the filters below let through')
     .addOption(endpointOption())
     .addOption(targetOption())
-    .option('--class <class>', 'only those whose last attempt failed so: http_5xx, timeout_response ...')
-    .option('--reason-is <reason>', 'only those given up for this reason: exhausted, gone, rejected ...')
+    .addOption(classOption())
+    .addOption(reasonIsOption())
     .requiredOption('--reason <text>', 'why, for the audit log')
     .addOption(
       new Option('--rate <rate>', 'how many per second (20/s) or minute (30/m)')
@@ -78,9 +81,9 @@ async function bulkReplay(
     const result = await request(context, deliveries, chosen, options);
     const only = ids.length === 1 ? result.refused[0] : undefined;
     if (only) throw only.error; // one was asked for, so this is the command's own error
-    const results = options.wait ? await wait(context, deliveries, result, options.timeout) : undefined;
-    print(context, result, results);
-    return exitCode(result, results);
+    const outcomes = options.wait ? await wait(context, deliveries, result, options.timeout) : undefined;
+    printBulkReplay(context, result, outcomes);
+    return exitCode(result, outcomes);
   });
 }
 
@@ -99,19 +102,15 @@ function checkChoice(
   }
 }
 
-async function selectAll(
-  context: CliContext,
-  { redis, keys }: Store,
-  options: BulkOptions,
-): Promise<Delivery[]> {
+async function selectAll(context: CliContext, store: Store, options: BulkOptions): Promise<Delivery[]> {
   const { class: failureClass, reasonIs } = options;
   const filter = {
     operator: context.globals().operator,
-    ...destinationOf(options),
+    ...(await destinationOf(context, store, options)),
     ...(failureClass !== undefined && { failureClass }),
     ...(reasonIs !== undefined && { reason: reasonIs }),
   };
-  return Array.fromAsync(eachDeadLetter(redis, keys, filter));
+  return Array.fromAsync(eachDeadLetter(store.redis, store.keys, filter));
 }
 
 async function request(
@@ -141,66 +140,52 @@ async function wait(
   store: Store,
   { tickets }: BulkReplayResult,
   timeoutMs: number,
-): Promise<ReadonlyMap<string, ReplayResult>> {
+): Promise<ReadonlyMap<string, ReplayOutcome>> {
   const progress = startProgress(context.io, 'waiting for results', tickets.length);
   try {
-    return await awaitReplays(store, tickets, {
+    const results = await awaitReplays(store, tickets, {
       timeoutMs,
       signal: context.io.signal,
       onProgress: progress.update,
     });
+    return await explain(store, tickets, results);
   } finally {
     progress.stop();
   }
 }
 
-function print(
-  context: CliContext,
-  { tickets, refused, stopped }: BulkReplayResult,
-  results: ReadonlyMap<string, ReplayResult> | undefined,
-): void {
-  const replays = tickets.map(({ delivery, replayId }) => ({
-    delivery,
-    replayId,
-    ...(results && { result: results.get(delivery) ?? 'open' }),
-  }));
-  const refusals = refused.map(({ delivery, error }) => ({
-    delivery,
-    code: error.code,
-    message: error.message,
-    remedy: error.remedy,
-  }));
-  const tally = results && countOf(results);
-  const summary = {
-    replayed: tickets.length,
-    ...(tally && { results: tally }),
-    refused: refusals,
-    stopped,
-    replays,
-    notice: REPLAY_NOTICE,
-  };
-  context.print(summary, () =>
-    [
-      `${tickets.length} replays were asked for${tally ? `: ${tally.sent} sent, ${tally.failed} failed, ${tally.open} without a result yet` : ''}.`,
-      ...(refused.length === 0 ? [] : [`${refused.length} were refused:`]),
-      ...refused.map(({ error }) => `  ${printable(error.message)} ${error.remedy}`),
-      ...(stopped ? ['Stopped before all were asked for; run it again to go on.'] : []),
-    ].join('\n'),
+/** Adds to every replay that failed the attempt that says why; none when its delivery's retention ended meanwhile. */
+async function explain(
+  { redis, keys }: Store,
+  tickets: readonly ReplayTicket[],
+  results: ReadonlyMap<string, ReplayResult>,
+): Promise<ReadonlyMap<string, ReplayOutcome>> {
+  const failed = tickets.filter(({ delivery }) => results.get(delivery) === 'failed');
+  const records = await readDeliveries(
+    redis,
+    keys,
+    failed.map(({ delivery }) => delivery),
   );
-}
-
-function countOf(results: ReadonlyMap<string, ReplayResult>): Record<ReplayResult, number> {
-  const tally = { sent: 0, failed: 0, open: 0 };
-  for (const result of results.values()) tally[result] += 1;
-  return tally;
+  const attempts = new Map(records.map(({ id, attempts: all }) => [id, all]));
+  return new Map(
+    tickets.map((ticket) => {
+      const result = results.get(ticket.delivery) ?? 'open';
+      const since = (result === 'failed' ? attempts.get(ticket.delivery) : undefined)?.filter(
+        ({ number, trigger }) =>
+          number > ticket.attemptsBefore && (ticket.mode === 'restart' || trigger === 'replay'),
+      );
+      const attempt = since?.find(({ outcome }) => outcome === 'failed') ?? since?.at(-1);
+      return [ticket.delivery, { result, ...(attempt && { attempt }) }];
+    }),
+  );
 }
 
 /** A refusal outranks a failed replay: it is what the caller can do something about before asking again. */
 function exitCode(
   { refused, stopped }: BulkReplayResult,
-  results: ReadonlyMap<string, ReplayResult> | undefined,
+  outcomes: ReadonlyMap<string, ReplayOutcome> | undefined,
 ): number {
-  const allSent = results === undefined || [...results.values()].every((result) => result === 'sent');
+  const allSent = [...(outcomes?.values() ?? [])].every(({ result }) => result === 'sent');
   return Math.max(
     stopped || !allSent ? EXIT.failure : EXIT.ok,
     ...refused.map(({ error }) => exitCodeOf(error)),
@@ -215,7 +200,7 @@ async function rehearse(
 ): Promise<number> {
   const { operator } = context.globals();
   const chosen: Delivery[] = options.all ? await selectAll(context, store, options) : [];
-  const refused: { delivery: string; error: AppError }[] = [];
+  const refused: Refusal[] = [];
   for (const id of new Set(ids)) {
     const delivery = await readDelivery(store.redis, store.keys, operator, id);
     if (delivery?.status === 'dead_letter') chosen.push(delivery);
@@ -230,22 +215,6 @@ async function rehearse(
   }
   const only = ids.length === 1 ? refused[0] : undefined;
   if (only) throw only.error;
-  const refusals = refused.map(({ delivery, error }) => ({
-    delivery,
-    code: error.code,
-    message: error.message,
-    remedy: error.remedy,
-  }));
-  context.print(
-    { dryRun: true, wouldReplay: deliveries.length, deliveries, refused: refusals, notice: REPLAY_NOTICE },
-    () =>
-      [
-        `${deliveries.length} dead letters would be replayed. Nothing was changed.`,
-        ...deliveries.map((id) => `  ${id}`),
-        ...(refused.length === 0 ? [] : [`${refused.length} would be refused:`]),
-        ...refused.map(({ error }) => `  ${printable(error.message)} ${error.remedy}`),
-        REPLAY_NOTICE,
-      ].join('\n'),
-  );
+  printRehearsal(context, deliveries, refused);
   return Math.max(EXIT.ok, ...refused.map(({ error }) => exitCodeOf(error)));
 }

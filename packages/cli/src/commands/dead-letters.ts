@@ -2,14 +2,14 @@ import { checkResolvable, listDeadLetters, resolveDeadLetter } from '@breakwater
 import type { Command } from 'commander';
 import type { CliContext } from '../context.ts';
 import {
-  checkReason,
+  type DestinationOptions,
   destinationOf,
-  dryRunOption,
   endpointOption,
-  limitOption,
-  offsetOption,
+  formerReasonOption,
+  reasonIsOption,
   targetOption,
-} from '../options.ts';
+} from '../filters.ts';
+import { checkReason, dryRunOption, limitOption, offsetOption } from '../options.ts';
 import { withDeliveries, withStore } from '../store-access.ts';
 import { bulkReplayCommand } from './dead-letter-replay.ts';
 import { printPage } from './deliveries.ts';
@@ -22,10 +22,8 @@ export function deadLettersCommand(program: Command, context: CliContext): void 
     .description('dead letters, newest first')
     .addOption(endpointOption())
     .addOption(targetOption())
-    .option(
-      '--reason <reason>',
-      'only those given up for this reason: exhausted, gone, rejected, mapping_failed ...',
-    )
+    .addOption(reasonIsOption())
+    .addOption(formerReasonOption())
     .addOption(limitOption())
     .addOption(offsetOption())
     .action(context.action((options: ListOptions) => list(context, options)));
@@ -39,24 +37,24 @@ export function deadLettersCommand(program: Command, context: CliContext): void 
     .action(context.action((id: string, options: ResolveOptions) => resolve(context, id, options)));
 }
 
-interface ListOptions {
-  readonly endpoint?: string;
-  readonly target?: string;
+interface ListOptions extends DestinationOptions {
+  readonly reasonIs?: string;
   readonly reason?: string;
   readonly limit: number;
   readonly offset: number;
 }
 
 async function list(context: CliContext, options: ListOptions): Promise<void> {
-  const { reason, offset, limit } = options;
-  const filter = {
-    operator: context.globals().operator,
-    ...destinationOf(options),
-    ...(reason !== undefined && { reason }),
-  };
-  const page = await withStore(context, ({ redis, keys }) =>
-    listDeadLetters(redis, keys, filter, offset, limit),
-  );
+  const { offset, limit } = options;
+  const reason = options.reasonIs ?? options.reason;
+  const page = await withStore(context, async (store) => {
+    const filter = {
+      operator: context.globals().operator,
+      ...(await destinationOf(context, store, options)),
+      ...(reason !== undefined && { reason }),
+    };
+    return listDeadLetters(store.redis, store.keys, filter, offset, limit);
+  });
   printPage(context, page.deliveries, page.nextOffset);
 }
 

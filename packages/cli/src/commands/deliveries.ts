@@ -4,7 +4,8 @@ import { isPaused } from '@breakwater/store/endpoints';
 import { listDeliveryIds, readDeliveries, readDelivery, readSample } from '@breakwater/store/deliveries';
 import { type Command, Option } from 'commander';
 import type { CliContext } from '../context.ts';
-import { destinationOf, endpointOption, limitOption, offsetOption, oneOf, targetOption } from '../options.ts';
+import { type DestinationOptions, destinationOf, endpointOption, targetOption } from '../filters.ts';
+import { limitOption, offsetOption, oneOf } from '../options.ts';
 import { withStore } from '../store-access.ts';
 import { replayCommand } from './delivery-replay.ts';
 import { remediesOf, renderDeliveries, renderDelivery } from './delivery-view.ts';
@@ -36,29 +37,22 @@ export function deliveriesCommand(program: Command, context: CliContext): void {
   replayCommand(deliveries, context);
 }
 
-interface ListOptions {
+interface ListOptions extends DestinationOptions {
   readonly status?: readonly DeliveryStatus[];
-  readonly endpoint?: string;
-  readonly target?: string;
   readonly limit: number;
   readonly offset: number;
 }
 
 async function list(context: CliContext, options: ListOptions): Promise<void> {
   const { limit, offset } = options;
-  const filter = {
-    operator: context.globals().operator,
-    statuses: options.status ?? DELIVERY_STATUSES,
-    ...destinationOf(options),
-  };
-  const { deliveries, more } = await withStore(context, async ({ redis, keys }) => {
-    const ids = await listDeliveryIds(
-      redis,
-      keys,
-      { ...filter, statuses: [...new Set(filter.statuses)] },
-      offset,
-      limit + 1,
-    );
+  const { deliveries, more } = await withStore(context, async (store) => {
+    const { redis, keys } = store;
+    const filter = {
+      operator: context.globals().operator,
+      statuses: [...new Set(options.status ?? DELIVERY_STATUSES)],
+      ...(await destinationOf(context, store, options)),
+    };
+    const ids = await listDeliveryIds(redis, keys, filter, offset, limit + 1);
     return { deliveries: await readDeliveries(redis, keys, ids.slice(0, limit)), more: ids.length > limit };
   });
   printPage(context, deliveries, more ? offset + limit : null);

@@ -13,7 +13,9 @@ import type { Command } from 'commander';
 import type { CliContext } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { checkReason, dryRunOption, waitTimeoutOption } from '../options.ts';
+import { printable } from '../output/printable.ts';
 import { withDeliveries } from '../store-access.ts';
+import { whyOf } from './delivery-view.ts';
 
 interface ReplayOptions {
   readonly reason: string;
@@ -99,7 +101,7 @@ function sayResult(result: ReplayResult, delivery: Delivery | undefined): string
     case 'sent':
       return `It was sent${last ? `, by attempt ${last.number} in ${last.durationMs} ms` : ''}.`;
     case 'failed':
-      return `It failed: ${last?.class ?? 'no attempt was made'}. The delivery is ${delivery?.status ?? 'gone'}; see: deliveries show ${delivery?.id ?? ''}`;
+      return `It failed: ${last ? printable(whyOf(last)) : 'no attempt was made'}. The delivery is ${delivery?.status ?? 'gone'}; see: deliveries show ${delivery?.id ?? ''}`;
     case 'open':
       return 'No result yet. The replay stays queued: are the services running, the destination active and its breaker closed?';
   }

@@ -1,10 +1,14 @@
-import type { Delivery } from '@breakwater/contracts/delivery';
+import type { Attempt, Delivery } from '@breakwater/contracts/delivery';
 import { formatDuration } from '@breakwater/contracts/duration';
 import { remedyFor } from '@breakwater/contracts/failure-class';
 import type { ResponseSample } from '@breakwater/contracts/attempt-result';
+import { count } from '../output/count.ts';
 import { printableLines } from '../output/printable.ts';
 import { renderFields, renderTable } from '../output/table.ts';
 import { formatTime } from '../output/time.ts';
+
+/** Reason and class are words of ours and at most 40 together; only the code, which comes from outside, can be cut. */
+const LAST_MAX = 60;
 
 /** A page of deliveries. Ids are never cut: people copy them into the next command. */
 export function renderDeliveries(deliveries: readonly Delivery[], now: number): string {
@@ -15,7 +19,7 @@ export function renderDeliveries(deliveries: readonly Delivery[], now: number): 
       { title: 'EVENT', max: 36 },
       { title: 'TYPE', max: 24 },
       { title: 'TRIES' },
-      { title: 'LAST', max: 28 },
+      { title: 'LAST', max: LAST_MAX },
       { title: 'CHANGED' },
       { title: 'NEXT' },
     ],
@@ -34,9 +38,13 @@ export function renderDeliveries(deliveries: readonly Delivery[], now: number): 
 
 function lastOf({ attempts, reason }: Delivery): string {
   const last = attempts.at(-1);
-  const why = last ? `${last.class}${last.code === '' ? '' : ` ${last.code}`}` : '-';
+  const why = last ? whyOf(last) : '-';
   return reason === null ? why : `${reason}: ${why}`;
 }
+
+/** Class and code of an attempt: `http_5xx 503`. */
+export const whyOf = (attempt: Pick<Attempt, 'class' | 'code'>): string =>
+  attempt.code === '' ? attempt.class : `${attempt.class} ${attempt.code}`;
 
 export type Sample = ResponseSample & { readonly attempt: number };
 
@@ -66,7 +74,10 @@ export function renderDelivery(
     ['receipt', delivery.receipt ?? '-'],
     ['operator', delivery.operator],
     ['created', formatTime(delivery.createdAt, now)],
-    ['used', `${delivery.scheduleMade} scheduled attempts, ${delivery.replaysMade} replays`],
+    [
+      'used',
+      `${count(delivery.scheduleMade, 'scheduled attempt')}, ${count(delivery.replaysMade, 'replay')}`,
+    ],
   ]);
   return [facts, renderTimeline(delivery, now), renderRemedies(delivery), renderSample(sample)]
     .filter((part) => part !== '')

@@ -2,7 +2,15 @@ import { addEndpoint, draftEndpoint, type NewEndpoint } from '@breakwater/core/e
 import { createSecretBox } from '@breakwater/store/secret-box';
 import { type Command, Option } from 'commander';
 import type { CliContext } from '../context.ts';
-import { collect, dryRunOption, parseDuration, parseList, parseSchedule, wholeNumber } from '../options.ts';
+import {
+  collect,
+  dryRunOption,
+  parseDuration,
+  parseList,
+  parseSchedule,
+  parseUrl,
+  wholeNumber,
+} from '../options.ts';
 import { printable } from '../output/printable.ts';
 import { withStore } from '../store-access.ts';
 import { renderEndpoint, withoutSecrets } from './endpoint-view.ts';
@@ -25,7 +33,7 @@ export function addCommand(endpoints: Command, context: CliContext): void {
   endpoints
     .command('add')
     .description('register an endpoint; prints its signing secret, which is not shown again')
-    .requiredOption('--url <url>', 'where to deliver')
+    .addOption(new Option('--url <url>', 'where to deliver').argParser(parseUrl).makeOptionMandatory())
     .addOption(
       new Option(
         '--types <list>',

@@ -8,7 +8,9 @@ import { listEndpoints } from '@breakwater/store/endpoints';
 import { type Command, Option } from 'commander';
 import type { CliContext } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
+import { checkSource } from '../filters.ts';
 import { dryRunOption, wholeNumber } from '../options.ts';
+import { count, isOrAre, wasOrWere } from '../output/count.ts';
 import { startProgress } from '../output/progress.ts';
 import { renderTable } from '../output/table.ts';
 import { type Deliveries, withDeliveries } from '../store-access.ts';
@@ -58,15 +60,17 @@ async function fanOut(context: CliContext, options: FanOutOptions): Promise<numb
     try {
       for await (const event of eachUnrouted(deliveries.redis, deliveries.keys, filter)) {
         if (seen === limit || context.io.signal.aborted) break;
-        const count = await one(toEventJob(event));
+        const made = await one(toEventJob(event));
         seen += 1;
         progress.update(seen);
-        if (count > 0)
-          routed.push({ source: event.source, eventId: event.eventId, type: event.type, deliveries: count });
+        if (made > 0)
+          routed.push({ source: event.source, eventId: event.eventId, type: event.type, deliveries: made });
       }
     } finally {
       progress.stop();
     }
+    // After looking: events of a source that was removed may still wait here.
+    if (seen === 0 && options.source !== undefined) checkSource(deliveries.config, options.source);
     const stopped = context.io.signal.aborted;
     const stillUnrouted = seen - routed.length;
     context.print(
@@ -106,9 +110,11 @@ function say(
 ): string {
   const lines = [
     dryRun
-      ? `${routed.length} events would be fanned out. Nothing was changed.`
-      : `${routed.length} events were fanned out.`,
-    ...(stillUnrouted > 0 ? [`${stillUnrouted} events are still wanted by no route or endpoint.`] : []),
+      ? `${count(routed.length, 'event')} would be fanned out. Nothing was changed.`
+      : `${count(routed.length, 'event')} ${wasOrWere(routed.length)} fanned out.`,
+    ...(stillUnrouted > 0
+      ? [`${count(stillUnrouted, 'event')} ${isOrAre(stillUnrouted)} still wanted by no route or endpoint.`]
+      : []),
     ...(stopped ? ['Stopped before all were looked at; run it again to go on.'] : []),
   ];
   if (routed.length > 0) {

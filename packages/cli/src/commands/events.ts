@@ -6,14 +6,17 @@ import { readDeliveries } from '@breakwater/store/deliveries';
 import { type EventRecord, readEvent } from '@breakwater/store/events';
 import type { Command } from 'commander';
 import type { CliContext } from '../context.ts';
+import { checkSource, readableConfig } from '../filters.ts';
+import { count } from '../output/count.ts';
 import { printableLines } from '../output/printable.ts';
 import { renderFields } from '../output/table.ts';
 import { formatTime } from '../output/time.ts';
 import { withStore } from '../store-access.ts';
 import { renderDeliveries } from './delivery-view.ts';
 import { fanOutCommand } from './event-fan-out.ts';
+import { publishCommand } from './event-publish.ts';
 
-/** `events show|fan-out`. */
+/** `events show|publish|fan-out`. */
 export function eventsCommand(program: Command, context: CliContext): void {
   const events = program.command('events').description('accepted events');
   events
@@ -27,6 +30,7 @@ export function eventsCommand(program: Command, context: CliContext): void {
         show(context, source, eventId, options.body ?? false),
       ),
     );
+  publishCommand(events, context);
   fanOutCommand(events, context);
 }
 
@@ -35,6 +39,8 @@ async function show(context: CliContext, source: string, eventId: string, withBo
   const { event, deliveries } = await withStore(context, async ({ redis, keys }) => {
     const found = await readEvent(redis, keys, eventKey(operator, source, eventId));
     if (!found) {
+      const config = readableConfig(context);
+      if (config) checkSource(config, source);
       throw new AppError(
         'not_found',
         `No event ${eventId} of source ${source} belongs to operator ${operator}. It was not accepted, or waits for its fan-out by the dispatcher.`,
@@ -67,7 +73,8 @@ function render(event: EventRecord, deliveries: readonly Delivery[], withBody: b
     ['type', event.type || '-'],
     ['entity', event.entity || '-'],
     ['received', formatTime(event.receivedAt, now)],
-    ['body', `${event.body.length} bytes, ${event.contentType || 'no content type'}`],
+    ...(event.occurredAt === undefined ? [] : [['occurred', formatTime(event.occurredAt, now)] as const]),
+    ['body', `${count(event.body.length, 'byte')}, ${event.contentType || 'no content type'}`],
   ]);
   const { encoding, text } = encode(event.body);
   return [

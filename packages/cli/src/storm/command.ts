@@ -10,6 +10,7 @@ import { wholeNumber } from '../options.ts';
 import { withStore } from '../store-access.ts';
 import type { Figures } from './figures.ts';
 import { renderFigures } from './report.ts';
+import { StormError } from './provider.ts';
 import { runStorm, type StormPlan } from './run.ts';
 import { readFaults, writeFaults } from './simulator.ts';
 import { showProgress } from './progress.ts';
@@ -32,7 +33,7 @@ export function stormCommand(program: Command, context: CliContext): void {
     .description('replay a retry storm and count: every order posted once, every duplicate acknowledged')
     .option('--orders <n>', 'different events', wholeNumber(1, 1_000_000), 100)
     .option('--deliveries <n>', 'sends of them in all, in random order', wholeNumber(1, 10_000_000), 5_000)
-    .option('--concurrency <n>', 'sends at once', wholeNumber(1, 5_000), 50)
+    .option('--concurrency <n>', 'sends at once', wholeNumber(1, 5_000), 20)
     .option('--source <name>', 'source to send as; signed with its newest secret', 'demo-payments')
     .option('--run <id>', "repeat a run's ids, and expect nothing new")
     .option('--url <url>', 'where ingest listens (default: INGEST_URL, else http://127.0.0.1:8080)')
@@ -52,11 +53,18 @@ async function storm(context: CliContext, options: StormOptions): Promise<number
   const targets = createErpTargets(config, client);
   const restore = await setFaults(config, plan.sourceName, options);
   const progress = showProgress(context.io);
+  context.note(`storm ${plan.run}: ${plan.deliveries} deliveries of ${plan.orders} orders to ${plan.url}`);
   try {
     const figures = await withStore(
       context,
       (store) =>
-        runStorm(plan, { ...store, targets, signal: context.io.signal, onProgress: progress.update }),
+        runStorm(plan, {
+          ...store,
+          targets,
+          signal: context.io.signal,
+          onProgress: progress.update,
+          note: context.note,
+        }),
       { outageMs: REDIS_OUTAGE_MS },
     );
     progress.stop();
@@ -65,7 +73,12 @@ async function storm(context: CliContext, options: StormOptions): Promise<number
   } catch (error) {
     progress.stop();
     if (error instanceof AppError) throw error;
-    throw new AppError('unavailable', `The storm did not end: ${messageOf(error)}`, { cause: error });
+    if (!(error instanceof StormError)) throw error;
+    throw new AppError(
+      'storm_ended',
+      `The storm ${plan.run} did not end: ${error.message} Repeat it with --run ${plan.run} to go on with the same orders.`,
+      { cause: error },
+    );
   } finally {
     await restore();
     client.close();
@@ -83,6 +96,7 @@ function planStorm(context: CliContext, config: BreakwaterConfig, options: Storm
     throw new AppError(
       'not_found',
       `No source is called ${options.source}. Configured: ${Object.keys(config.sources).join(', ') || 'none'}.`,
+      { remedy: '' },
     );
   if (options.deliveries < options.orders)
     throw new AppError(
@@ -131,7 +145,7 @@ async function setFaults(
     });
     return () => writeFaults(baseUrl, before).catch(() => undefined);
   } catch (error) {
-    throw new AppError('unavailable', messageOf(error), { cause: error });
+    throw new AppError('storm_ended', messageOf(error), { cause: error });
   }
 }
 

@@ -1,6 +1,6 @@
 import { erpTargetOf } from '@breakwater/contracts/ids';
 import { contentOf } from '@breakwater/core/event-content';
-import type { EventStatus } from '@breakwater/core/run-status';
+import type { EventDelivery, EventStatus } from '@breakwater/core/run-status';
 import type { ReadyErpTarget } from '@breakwater/erp/targets';
 import { pause } from '@breakwater/runtime/poll';
 import type { Redis } from '@breakwater/store/connection';
@@ -21,8 +21,11 @@ export interface Figures {
   readonly postings: number;
   readonly distinctReferences: number;
   readonly duplicates: number;
+  /** Deliveries to ERP targets that are `sent`, and those that are dead letters. */
   readonly sent: number;
   readonly deadLetters: readonly { readonly delivery: string; readonly reason: string }[];
+  /** Deliveries of the same events to endpoints that want them too; they have no part in what is exact. */
+  readonly endpoints: { readonly sent: number; readonly deadLetters: number };
   /** Sends without a 2xx that were repeated. */
   readonly retries: number;
   readonly ack: { readonly p50Ms: number; readonly p99Ms: number; readonly maxMs: number };
@@ -112,9 +115,9 @@ export function judge(outcome: Outcome): Figures {
   const all = outcome.statuses.flatMap((status) => status.deliveries);
   const acknowledged = outcome.acknowledgedMs.length;
   const accepted = outcome.statuses.filter((status) => status.recorded).length - outcome.known;
-  const deadLetters = all
-    .filter((delivery) => delivery.status === 'dead_letter')
-    .map(({ id, reason }) => ({ delivery: id, reason }));
+  const toErp = all.filter((delivery) => erpTargetOf(delivery.destination) !== undefined);
+  const toEndpoints = all.filter((delivery) => erpTargetOf(delivery.destination) === undefined);
+  const deadLetters = withStatus(toErp, 'dead_letter').map(({ id, reason }) => ({ delivery: id, reason }));
   const { owed, dead, postings, distinctReferences, unanswered } = outcome.erp;
   const problems: string[] = [];
   const expect = (right: boolean, problem: string): void => void (right || problems.push(problem));
@@ -149,7 +152,11 @@ export function judge(outcome: Outcome): Figures {
     postings,
     distinctReferences,
     duplicates: postings - distinctReferences,
-    sent: all.filter((delivery) => delivery.status === 'sent').length,
+    sent: withStatus(toErp, 'sent').length,
+    endpoints: {
+      sent: withStatus(toEndpoints, 'sent').length,
+      deadLetters: withStatus(toEndpoints, 'dead_letter').length,
+    },
     deadLetters,
     retries: outcome.retries,
     ack: {
@@ -162,5 +169,8 @@ export function judge(outcome: Outcome): Figures {
     problems,
   };
 }
+
+const withStatus = (deliveries: readonly EventDelivery[], status: string): EventDelivery[] =>
+  deliveries.filter((delivery) => delivery.status === status);
 
 const round = (value: number): number => Math.round(value * 10) / 10;

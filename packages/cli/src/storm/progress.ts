@@ -30,12 +30,21 @@ export function showProgress(io: Io): ProgressView {
       sends.update(progress.acknowledged);
       ends.setTotal(progress.orders);
       ends.update(progress.done, {
-        note: progress.deadLetters > 0 ? `${progress.deadLetters} dead letters` : '',
+        note: noteOf(progress),
       });
     },
     stop: () => bars.stop(),
   };
 }
+
+function noteOf({ retrying, deadLetters }: StormProgress): string {
+  return [
+    ...(retrying > 0 ? [`${retrying} wait for their retry`] : []),
+    ...(deadLetters > 0 ? [`${deadLetters} dead letters`] : []),
+  ].join(', ');
+}
+
+const comma = (text: string): string => (text === '' ? '' : `, ${text}`);
 
 function lines(io: Io): ProgressView {
   let next = performance.now() + LINE_EVERY_MS;
@@ -44,7 +53,7 @@ function lines(io: Io): ProgressView {
       if (performance.now() < next) return;
       next = performance.now() + LINE_EVERY_MS;
       io.stderr.write(
-        `acknowledged ${progress.acknowledged}/${progress.deliveries}, done ${progress.done}/${progress.orders}, dead letters ${progress.deadLetters}\n`,
+        `acknowledged ${progress.acknowledged}/${progress.deliveries}, done ${progress.done}/${progress.orders}${comma(noteOf(progress))}\n`,
       );
     },
     stop: () => undefined,

@@ -1,6 +1,7 @@
 import { Agent, request as httpRequest } from 'node:http';
 import { Agent as TlsAgent, request as httpsRequest } from 'node:https';
 import type { Source } from '@breakwater/contracts/source-config';
+import { codeOf } from '@breakwater/runtime/errors';
 import { pause } from '@breakwater/runtime/poll';
 import { signAsProvider } from '@breakwater/signatures/sign';
 import type { Order } from './orders.ts';
@@ -10,6 +11,15 @@ const TIMEOUT_MS = 5_000;
 /** A delivery that is refused for good is a wrong set-up, not a storm. */
 const PERMANENT = new Set([400, 401, 404, 405, 413, 415]);
 const BACKOFF_MS = { from: 100, to: 2_000 } as const;
+/** A gateway or a Redis that restarts is back by then. */
+const SILENT_FOR_MS = 120_000;
+
+/** Why a storm did not end; the message is for a person. */
+export class StormError extends Error {
+  override readonly name = 'StormError';
+}
+
+export const STOPPED = 'it was stopped.';
 
 export interface SendResult {
   /** ms of every acknowledgement, in order of arrival. */
@@ -27,11 +37,14 @@ export interface SendOptions {
   readonly concurrency: number;
   readonly signal: AbortSignal;
   readonly onProgress: (acknowledged: number) => void;
+  /** Called at the first send without a 2xx. */
+  readonly onTrouble: (what: string) => void;
 }
 
 /**
  * Sends like a provider in a storm: many at once, each delivery repeated until it is acknowledged with a 2xx.
- * Throws an Error when the gateway refuses a delivery for good, or when the signal is aborted.
+ * Throws StormError when the gateway refuses a delivery for good, acknowledges nothing for two minutes, or when the
+ * signal is aborted.
  */
 export async function sendStorm(options: SendOptions): Promise<SendResult> {
   const { deliveries, concurrency, signal } = options;
@@ -40,20 +53,26 @@ export async function sendStorm(options: SendOptions): Promise<SendResult> {
   const acknowledgedMs: number[] = [];
   let retries = 0;
   let next = 0;
+  let heardAt = performance.now();
   const work = async (): Promise<void> => {
     for (let index = next++; index < deliveries.length; index = next++) {
       const order = options.orders[deliveries[index] ?? 0];
       if (!order) continue;
       for (let failures = 0; ; failures += 1) {
-        if (signal.aborted) throw new Error('stopped');
+        if (signal.aborted) throw new StormError(STOPPED);
         const answer = await send(options, order, agent, secure);
         if (answer.status >= 200 && answer.status < 300) {
           acknowledgedMs.push(answer.ms);
+          heardAt = performance.now();
           options.onProgress(acknowledgedMs.length);
           break;
         }
-        if (PERMANENT.has(answer.status))
-          throw new Error(`the gateway answered ${answer.status}: ${answer.text.slice(0, 300)}`);
+        if (PERMANENT.has(answer.status)) throw refused(options, answer);
+        if (retries === 0) options.onTrouble(`${options.url}: ${answer.text}; sending again`);
+        if (performance.now() - heardAt > SILENT_FOR_MS)
+          throw new StormError(
+            `nothing was acknowledged for ${SILENT_FOR_MS / 1_000} s. The last answer of ${options.url}: ${answer.text}. Is ingest running there?`,
+          );
         retries += 1;
         await pause(Math.min(BACKOFF_MS.from * 2 ** failures, BACKOFF_MS.to), signal);
       }
@@ -67,7 +86,17 @@ export async function sendStorm(options: SendOptions): Promise<SendResult> {
   return { acknowledgedMs, retries };
 }
 
-/** One send. Status 0: no answer. A timestamp that is signed is fresh in every send, as with real providers. */
+function refused(options: SendOptions, answer: { status: number; text: string }): StormError {
+  const hint =
+    answer.status === 401
+      ? ' The secret of the source here and at ingest must be the same: compare the configuration and its variables on both sides.'
+      : answer.status === 404
+        ? ' Does ingest listen there, with the same configuration?'
+        : '';
+  return new StormError(`${options.url} answered ${answer.status}: ${answer.text.slice(0, 300)}${hint}`);
+}
+
+/** One send. Status 0: no answer, and `text` says why. A timestamp that is signed is fresh in every send, as with real providers. */
 async function send(
   options: SendOptions,
   order: Order,
@@ -87,8 +116,9 @@ async function send(
       headers: { ...headers, 'content-length': order.body.length },
       timeout: TIMEOUT_MS,
     });
-    const none = (): void => resolve({ status: 0, ms: performance.now() - started, text: '' });
-    request.on('timeout', () => request.destroy());
+    const none = (error: Error): void =>
+      resolve({ status: 0, ms: performance.now() - started, text: codeOf(error) ?? error.message });
+    request.on('timeout', () => request.destroy(new Error(`no answer within ${TIMEOUT_MS / 1_000} s`)));
     request.on('error', none);
     request.on('response', (response) => {
       const chunks: Buffer[] = [];

@@ -19,8 +19,9 @@ export function renderFigures(figures: Figures): string {
     ['ERP postings', String(figures.postings), 'documents at the ERP for these orders'],
     ['distinct references', String(figures.distinctReferences), ''],
     ['duplicates', String(figures.duplicates), 'must be 0'],
-    ['sent', String(figures.sent), ''],
+    ['sent to the ERP', String(figures.sent), ''],
     ['dead letters', String(figures.deadLetters.length), ''],
+    ...endpointRows(figures),
     ['sends repeated', String(figures.retries), 'no 2xx the first time'],
     [
       'acknowledged in ms',
@@ -46,6 +47,18 @@ export function renderFigures(figures: Figures): string {
     '',
     verdict,
   ].join('\n');
+}
+
+/** Only where there are some: they would only puzzle whoever has none. */
+function endpointRows({ endpoints }: Figures): [string, string, string][] {
+  if (endpoints.sent + endpoints.deadLetters === 0) return [];
+  return [
+    [
+      'sent to endpoints',
+      String(endpoints.sent),
+      `and ${endpoints.deadLetters} dead letters: endpoints that want these events too`,
+    ],
+  ];
 }
 
 function exactly(figures: Figures): string {

@@ -7,7 +7,7 @@ import type { Keyspace } from '@breakwater/store/keys';
 import { readLedger } from '@breakwater/store/ledger';
 import { countAtErp, type Figures, judge } from './figures.ts';
 import { makeOrder, type OrderShape, shuffledDeliveries } from './orders.ts';
-import { sendStorm } from './provider.ts';
+import { sendStorm, STOPPED, StormError } from './provider.ts';
 
 export interface StormPlan {
   readonly run: string;
@@ -26,6 +26,8 @@ export interface StormProgress {
   readonly done: number;
   readonly orders: number;
   readonly deadLetters: number;
+  /** Deliveries whose last attempt failed: they wait for their retry. */
+  readonly retrying: number;
 }
 
 export interface StormDeps {
@@ -34,6 +36,8 @@ export interface StormDeps {
   readonly targets: ReadonlyMap<string, ReadyErpTarget>;
   readonly signal: AbortSignal;
   readonly onProgress: (progress: StormProgress) => void;
+  /** Says something that the person who watches should know. */
+  readonly note: (text: string) => void;
 }
 
 const LOOK_EVERY_MS = 250;
@@ -56,6 +60,7 @@ export async function runStorm(plan: StormPlan, deps: StormDeps): Promise<Figure
     done: 0,
     orders: plan.orders,
     deadLetters: 0,
+    retrying: 0,
   };
   const show = (change: Partial<StormProgress>): void => deps.onProgress(Object.assign(progress, change));
 
@@ -67,6 +72,7 @@ export async function runStorm(plan: StormPlan, deps: StormDeps): Promise<Figure
     concurrency: plan.concurrency,
     signal,
     onProgress: (acknowledged) => show({ acknowledged }),
+    onTrouble: deps.note,
   });
   const [sent, statuses] = await Promise.all([sending, waitForEnd(eventKeys, deps, sending, show)]);
   const ledgerGrowth = ((await readLedger(redis, keys)).accepted.get(plan.sourceName) ?? 0) - acceptedBefore;
@@ -85,6 +91,9 @@ export async function runStorm(plan: StormPlan, deps: StormDeps): Promise<Figure
   });
 }
 
+const countIn = (statuses: readonly EventStatus[], wanted: string): number =>
+  statuses.flatMap(({ deliveries }) => deliveries).filter(({ status }) => status === wanted).length;
+
 /** Looks until every event is terminal; only those that were not are looked at again. */
 async function waitForEnd(
   eventKeys: readonly string[],
@@ -97,16 +106,14 @@ async function waitForEnd(
   const failed = new AbortController();
   sending.catch(() => failed.abort()); // the caller sees why
   while (!failed.signal.aborted) {
-    if (signal.aborted) throw new Error('stopped');
+    if (signal.aborted) throw new StormError(STOPPED);
     const open = eventKeys.filter((key) => !ended.has(key));
-    for (const status of await readEventStatuses(redis, keys, open))
-      if (isTerminal(status)) ended.set(status.key, status);
-    const statuses = [...ended.values()];
+    const looked = await readEventStatuses(redis, keys, open);
+    for (const status of looked) if (isTerminal(status)) ended.set(status.key, status);
     show({
       done: ended.size,
-      deadLetters: statuses
-        .flatMap((each) => each.deliveries)
-        .filter((delivery) => delivery.status === 'dead_letter').length,
+      deadLetters: countIn([...ended.values()], 'dead_letter'),
+      retrying: countIn(looked, 'failed'),
     });
     if (ended.size === eventKeys.length) {
       await sending; // duplicates may still be under way

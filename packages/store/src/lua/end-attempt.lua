@@ -65,6 +65,8 @@ elseif outcome == 'gone' then -- also when a replay learnt it
     if trigger == 'schedule' then put(P, d, 'scheduleMade', d.scheduleMade + 1) end
     bury(P, d, now, 'gone')
   end
+elseif outcome == 'unknown' and trigger == 'replay' and d.status == 'dead_letter' then -- a look-up is owed again, for the same reason
+  bury_after_lookup(P, d, now, p, redis.call('HGET', key(P, id), 'reason') or 'exhausted')
 elseif trigger == 'schedule' and not terminal(d) then
   if d.lookupFor ~= '' then -- a look-up-only attempt
     if outcome == 'absent' then bury(P, d, now, d.lookupFor)

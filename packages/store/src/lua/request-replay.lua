@@ -11,13 +11,19 @@ if d.run > 0 and d.runUntil > now then return { 'in_flight', d.runUntil - now } 
 if d.replayId ~= '' then return { 'already', d.replayId } end
 if d.status == 'resolved' then return { 'resolved' } end
 if redis.call('HGET', gate(P, d.destination), 'paused') == '1' then return { 'paused' } end
-if d.status == 'sent' and ARGV[7] ~= '1' then return { 'needs_acknowledgement' } end
+local own = policy_of(P, p, d.destination)
+-- What may be at an ERP that can neither look up nor dedupe is posted again only if a person says so.
+local blind = erp_target(d.destination) and d.doubt == 1 and not own.canFind and not own.dedupes
+if (d.status == 'sent' or blind) and ARGV[7] ~= '1' then return { 'needs_acknowledgement' } end
+if mode == 'restart' and d.status == 'failed' and d.restartSeq == d.seq then return { 'already', d.lastReplayId } end
 put(P, d, 'lastReplayId', replayId, 'interruptions', 0)
 redis.call('XADD', P .. 'audit', 'MAXLEN', '~', 100000, '*', 'action', 'delivery.replay', 'operator', d.operator, 'actor', ARGV[9], 'delivery', id, 'mode', mode, 'reason', ARGV[8], 'replay', replayId)
 if mode == 'restart' then
   disarm(P, d)
   put(P, d, 'scheduleMade', 0, 'reason', '', 'lookupFor', '')
   arm(P, d, now, now + p.graceMs)
+  put(P, d, 'restartSeq', d.seq)
+  if erp_target(d.destination) then put(P, d, 'doubt', 1) end -- it looks first, whatever the target's configuration says
   set_status(P, d, 'failed', now)
   return { 'ok', alarm_id(d) }
 end
