@@ -1,7 +1,7 @@
 import { parsePointer, resolvePointer, textAt } from '@breakwater/contracts/pointer';
 import type { Source } from '@breakwater/contracts/source-config';
 import type { HeaderRead, SignedRequest } from './headers.ts';
-import { elementSpans, findSpan } from './json-span.ts';
+import { eachElement, findSpan } from '@breakwater/contracts/json-spans';
 
 type ParseRules = Source['parse'];
 
@@ -60,7 +60,7 @@ export class ParsedBody {
     if (!Array.isArray(list) || typeof span === 'string') return undefined;
     const inner = parsePointer(item) ?? [];
     const items: ParsedBody[] = [];
-    for (const { start, end } of elementSpans(json.text, span, max)) {
+    for (const { start, end } of eachElement(json.text, span.start).take(max + 1)) {
       const element = json.text.slice(start, end);
       const found = inner.length === 0 ? { start: 0, end: element.length } : findSpan(element, inner);
       if (typeof found === 'string') return undefined;

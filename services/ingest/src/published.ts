@@ -1,6 +1,6 @@
 import { PUBLISH_LIMITS, PublishedEvent } from '@breakwater/contracts/publish';
 import type { ErrorCode } from '@breakwater/runtime/errors';
-import { elementSpans, memberSpans, type Span, spanAt } from './json-spans.ts';
+import { eachElement, eachMember, type Span, spanAt } from '@breakwater/contracts/json-spans';
 
 export interface Refusal {
   readonly kind: 'refused';
@@ -50,9 +50,13 @@ export function readPublished(body: Buffer): Refusal | { readonly kind: 'events'
       `The batch holds ${events.length} events; 1 to ${PUBLISH_LIMITS.events} are taken at once. Send it in parts.`,
     );
   }
-  const spans = elementSpans(text, memberSpans(text, 0).get('events')?.start ?? 0);
+  const spans = [...eachElement(text, memberAt(text, 0, 'events')?.start ?? 0)];
   return { kind: 'events', events: spans.map((span, index) => draftOf(text, span, events[index])) };
 }
+
+/** The last one of a name, as JSON.parse takes it. */
+const memberAt = (text: string, from: number, name: string): Span | undefined =>
+  new Map(eachMember(text, from)).get(name);
 
 const SHAPES = 'Send {"id","type","data"} or {"events":[{"id","type","data"}, ...]}.';
 
@@ -62,7 +66,7 @@ function draftOf(text: string, span: Span, value: unknown): Draft {
   if (!checked.success)
     return { ...refuse('request_invalid', sentence(checked.error.issues)), eventId: shown(eventId) };
   const { id, type, occurredAt } = checked.data;
-  const at = memberSpans(text, span.start).get('data');
+  const at = memberAt(text, span.start, 'data');
   if (at === undefined) return { ...refuse('request_invalid', 'data: it is missing.'), eventId: id };
   if (at.depth > PUBLISH_LIMITS.dataDepth) {
     const message = `data is nested ${at.depth} levels deep; ${PUBLISH_LIMITS.dataDepth} are taken.`;

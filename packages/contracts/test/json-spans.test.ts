@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
-import { elementSpans, memberSpans, type Span, spanAt } from '../src/json-spans.ts';
+import { eachElement, eachMember, findSpan, type Span, spanAt } from '../src/json-spans.ts';
 
 const blank = fc.stringMatching(/^[ \t\n\r]{0,3}$/);
 const string = fc.oneof(
@@ -64,6 +64,9 @@ const { json } = fc.letrec<{ json: string; list: string; object: string }>((tie)
     .map(([inner, members]) => `{${members.length === 0 ? inner : members.join(',')}}`),
 }));
 
+const memberSpans = (text: string, from: number): Map<string, Span> => new Map(eachMember(text, from));
+const elementSpans = (text: string, from: number): Span[] => [...eachElement(text, from)];
+
 const cut = (text: string, { start, end }: Span): string => text.slice(start, end);
 
 /** Slices, at any level, that are not the JSON text of exactly the value that JSON.parse has there. */
@@ -100,6 +103,28 @@ test('of a name that occurs twice the last value is found, also when it is spelt
   const text = '{"data":1.0,"d\\u0061ta":{"x":[1.10]},"x":0}';
   expect(cut(text, memberSpans(text, 0).get('data')!)).toBe('{"x":[1.10]}');
   expect(JSON.parse(text)).toMatchObject({ data: { x: [1.1] } });
+});
+
+test('a pointer finds a value, and says where a member on the way is there twice', () => {
+  const text = '{"a":[{"b":1.10},{"b":2,"b":3}],"c/d":{}}';
+  const found = (...tokens: string[]): string => {
+    const span = findSpan(text, tokens);
+    return typeof span === 'string' ? span : cut(text, span);
+  };
+  expect(found()).toBe(text);
+  expect(found('a', '0', 'b')).toBe('1.10');
+  expect(found('a', '1', 'b')).toBe('repeated');
+  expect(found('c/d')).toBe('{}');
+  for (const missing of [
+    ['x'],
+    ['a', '2'],
+    ['a', '00'],
+    ['a', '-1'],
+    ['a', 'length'],
+    ['c/d', 'e'],
+    ['a', '0', 'b', 'c'],
+  ])
+    expect(found(...missing)).toBe('missing');
 });
 
 test('what was parsed before changes no name', () => {
