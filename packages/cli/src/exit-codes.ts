@@ -9,7 +9,7 @@ Exit codes:
   1  failed: Redis is not reachable, the configuration is not valid, what was waited for did not come
   2  the command line or the request is not valid
   3  not found, or not this operator's
-  4  refused in the present state: in flight, paused, needs an acknowledgement ...`;
+  4  refused in the present state: in flight, paused, needs an acknowledgement, still refused ...`;
 
 /** For the help of single commands. */
 export const EXIT_CODES_HINT = 'Exit codes: breakwater --help';

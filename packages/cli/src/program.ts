@@ -7,6 +7,8 @@ import { deadLettersCommand } from './commands/dead-letters.ts';
 import { deliveriesCommand } from './commands/deliveries.ts';
 import { endpointsCommand } from './commands/endpoints.ts';
 import { eventsCommand } from './commands/events.ts';
+import { quarantineCommand } from './commands/quarantine.ts';
+import { verifyCommand } from './commands/verify.ts';
 import { type CliContext, createContext } from './context.ts';
 import { EXIT_CODES_HELP, EXIT_CODES_HINT } from './exit-codes.ts';
 import type { Io } from './io.ts';
@@ -46,6 +48,8 @@ export function createProgram(io: Io): { program: Command; context: CliContext }
   breakerCommand(program, context);
   eventsCommand(program, context);
   configCommand(program, context);
+  verifyCommand(program, context);
+  quarantineCommand(program, context);
   stormCommand(program, context);
   return { program, context };
 }

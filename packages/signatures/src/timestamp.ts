@@ -48,6 +48,17 @@ export function checkTimestamp(
   );
 }
 
+/** When the request says that it was signed, ms since the epoch. Undefined where that cannot be read. */
+export function signedAtMs(
+  check: SignatureCheck,
+  input: CheckInput,
+  fields: Given['fields'],
+): number | undefined {
+  if (check.timestamp === undefined) return undefined;
+  const read = timestampText(check, input, fields);
+  return 'text' in read ? parseTime(read.text, check.timestamp.unit) : undefined;
+}
+
 /** Strict, because `NaN > tolerance` is false, and parseInt would take junk behind the digits. */
 function parseTime(text: string, unit: 's' | 'ms' | 'iso'): number | undefined {
   if (unit === 'iso') {

@@ -39,6 +39,10 @@ export interface Keyspace {
   readonly dedupe: (eventKey: string) => string;
   /** string `event key|claimed at`, dedupe ttl: first event that came with these signed bytes (sources with unsigned ids). */
   readonly replayGuard: (hash: string) => string;
+  /** zset entry -> received, 24 h: refused requests of a source, the newest 100. */
+  readonly quarantine: (source: string) => string;
+  /** hash, 24 h: one refused request. */
+  readonly quarantineEntry: (id: string) => string;
   /** hash: an endpoint's record. */
   readonly endpoint: (endpointId: string) => string;
   /** string: changes with every change of an operator's endpoints, so that fan-out may keep them in memory. */
@@ -73,6 +77,8 @@ export function createKeyspace(deployment: string): Keyspace {
     unrouted: `${prefix}unrouted`,
     dedupe: (eventKey) => `${tag}:${QUEUES.events}:de:${eventKey}`,
     replayGuard: (hash) => `${prefix}replay-guard:${hash}`,
+    quarantine: (source) => `${prefix}quarantine:${source}`,
+    quarantineEntry: (id) => `${prefix}quarantine-entry:${id}`,
     endpoint: (endpointId) => `${prefix}endpoint:${endpointId}`,
     endpointsVersion: (operator) => `${prefix}endpoints:${operator}:version`,
     waitingEvents: `${tag}:${QUEUES.events}:wait`,

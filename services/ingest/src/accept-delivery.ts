@@ -1,9 +1,7 @@
-import { hashId, newId } from '@breakwater/contracts/ids';
-import type { Source } from '@breakwater/contracts/source-config';
-import type { AcceptResult, Acceptor, IncomingEvent } from '@breakwater/core/accept';
+import type { AcceptResult, Acceptor } from '@breakwater/core/accept';
+import { incomingEvents } from '@breakwater/core/incoming';
 import type { WebhookOutcome } from '@breakwater/runtime/metrics-ingest';
 import type { LocatedItem } from '@breakwater/signatures/locate';
-import { replayKeyOf } from '@breakwater/signatures/signed-content';
 import { acknowledgement, batchAcknowledgement } from './answers.ts';
 import type { KnownSource, Received, TimedRequest } from './receive.ts';
 
@@ -11,9 +9,6 @@ export type Taken =
   | ({ readonly kind: 'taken' } & Received)
   /** At least one event is not stored; the provider repeats them all, and those that are become duplicates. */
   | { readonly kind: 'unavailable'; readonly message: string; readonly about: { readonly eventId?: string } };
-
-/** The content type only describes the body; a header may be 16 KiB, and it is stored with every event. */
-const CONTENT_TYPE_MAX = 256;
 
 /** Enough to share Redis' fsyncs; so few that other webhooks, on the same connection, get their turn in between. */
 const AT_ONCE = 32;
@@ -25,7 +20,7 @@ export async function takeAll(
   request: TimedRequest,
   located: readonly LocatedItem[],
 ): Promise<Taken> {
-  const events = located.map((item, index) => eventOf(name, source, request, item, index));
+  const events = incomingEvents(name, source, request, located);
   const results: AcceptResult[] = [];
   for (let from = 0; from < events.length; from += AT_ONCE) {
     const some = events.slice(from, from + AT_ONCE);
@@ -52,29 +47,6 @@ export async function takeAll(
     reply: batchAcknowledgement(source, acknowledged),
     ...(results.length > 0 && { outcome: outcomeOf(results) }),
     ...(only && { eventId: only.eventId }),
-  };
-}
-
-function eventOf(
-  name: string,
-  source: Source,
-  request: TimedRequest,
-  { document, undeduped, ...event }: LocatedItem,
-  index: number,
-): IncomingEvent {
-  const item = source.batch === undefined || event.parked ? undefined : index;
-  const signedBytes = replayKeyOf(source, request, document, item);
-  return {
-    operator: source.operator,
-    source: name,
-    ...event,
-    // Each delivery is an event of its own, so each has an id of its own.
-    ...((source.dedupe === 'none' || undeduped) && { eventId: `${event.eventId}-${newId()}` }),
-    contentType: (request.headers['content-type']?.[0] ?? '').slice(0, CONTENT_TYPE_MAX),
-    bytes: document.bytes,
-    receivedAt: request.nowMs,
-    // Of this source: two sources that share a secret may be sent the same bytes, and mean two events.
-    ...(signedBytes === undefined ? {} : { replayKey: hashId(source.operator, name, signedBytes) }),
   };
 }
 

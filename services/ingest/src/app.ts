@@ -1,4 +1,5 @@
 import { createAcceptor } from '@breakwater/core/accept';
+import { openQuarantine } from '@breakwater/core/quarantine';
 import { closeServer, listen } from '@breakwater/runtime/listen';
 import { createIngestMetrics } from '@breakwater/runtime/metrics-ingest';
 import { createRegistry } from '@breakwater/runtime/metrics-process';
@@ -27,6 +28,9 @@ export async function start(
   defer('acceptor', () => acceptor.close());
   metrics.watchDurable(() => acceptor.durable());
 
+  const quarantine = openQuarantine({ redisUrl, keyPrefix, logger, notReady: () => acceptor.notReady() });
+  defer('quarantine', () => quarantine.close());
+
   // Closed after the public server, so that probes see "not ready" while the last requests finish.
   const notReady = (): readonly string[] => (signal.aborted ? ['stopping'] : acceptor.notReady());
   const ops = await startOpsServer({ host, port: config.opsPort, registry, notReady });
@@ -38,6 +42,7 @@ export async function start(
     metrics,
     logger,
     publishToken: breakwater.publishToken,
+    quarantine: (refused) => quarantine.keep(refused),
     isClosing: () => signal.aborted,
   });
   const server = createIngestServer(router);

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Source } from '@breakwater/contracts/source-config';
 import type { Acceptor } from '@breakwater/core/accept';
+import type { RefusedRequest } from '@breakwater/core/quarantine';
 import type { ErrorCode } from '@breakwater/runtime/errors';
 import type { WebhookOutcome } from '@breakwater/runtime/metrics-ingest';
 import { type Handshake, handshakeOf } from '@breakwater/signatures/handshake';
@@ -36,6 +37,8 @@ export interface ReceiveDeps {
   readonly acceptor: Pick<Acceptor, 'accept'>;
   readonly budget: BodyBudget;
   readonly now: () => number;
+  /** Keeps a refused request for `quarantine retry`; never waits, never throws. */
+  readonly quarantine?: ((refused: RefusedRequest) => void) | undefined;
 }
 
 export type TimedRequest = SignedRequest & { readonly nowMs: number };
@@ -144,14 +147,18 @@ async function judge(deps: ReceiveDeps, known: KnownSource, request: TimedReques
   const { source } = known;
   const open = handshake(handshakeOf(source, request, false));
   if (open !== undefined) return open;
+  const turnAway = ({ code, message }: { code: ErrorCode; message: string }): Received => {
+    deps.quarantine?.({ name: known.name, source, request, code, message });
+    return refuse(source, code, message);
+  };
   const verdict = known.verify(request);
-  if (!verdict.ok) return refuse(source, verdict.code, verdict.message);
+  if (!verdict.ok) return turnAway(verdict);
   const closed = handshake(handshakeOf(source, request, true));
   if (closed !== undefined) return closed;
   if (!source.request.methods.some((method) => method === request.method))
     return refuse(source, 'request_invalid', `This source takes no events by ${request.method}.`);
   const located = locateEvents(source, request);
-  if (!located.ok) return refuse(source, located.code, located.message);
+  if (!located.ok) return turnAway(located);
   try {
     const taken = await takeAll(deps.acceptor, known, request, located.events);
     return taken.kind === 'taken' ? taken : { ...unavailable(source, taken.message), ...taken.about };

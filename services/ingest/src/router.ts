@@ -12,7 +12,7 @@ import { errorReply, JSON_TYPE, type Reply } from './answers.ts';
 import { createBearerCheck } from './bearer.ts';
 import { publish } from './publish.ts';
 import { createBodyBudget } from './raw-body.ts';
-import { type KnownSource, receive, type Received } from './receive.ts';
+import { type KnownSource, receive, type ReceiveDeps, type Received } from './receive.ts';
 import { send } from './send.ts';
 
 export interface RouterDeps {
@@ -27,6 +27,7 @@ export interface RouterDeps {
   /** ms since the epoch. */
   readonly now?: () => number;
   readonly maxBufferedBytes?: number;
+  readonly quarantine?: ReceiveDeps['quarantine'];
 }
 
 /** Bodies held in memory at one time: ten of the largest kind, or 256 of the default limit. */
@@ -40,6 +41,7 @@ export function createRouter(deps: RouterDeps): Express {
     acceptor: deps.acceptor,
     budget: createBodyBudget(deps.maxBufferedBytes ?? MAX_BUFFERED_BYTES),
     now: deps.now ?? Date.now,
+    quarantine: deps.quarantine,
   };
   const answer = (request: Request, response: Response, reply: Reply): void =>
     send(request, response, reply, deps.isClosing());

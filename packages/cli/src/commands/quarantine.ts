@@ -1,0 +1,228 @@
+import type { Source } from '@breakwater/contracts/source-config';
+import { type Acceptor, createAcceptor } from '@breakwater/core/accept';
+import { requestOf, retryQuarantined, type RetryResult } from '@breakwater/core/quarantine';
+import { AppError } from '@breakwater/runtime/errors';
+import { pause } from '@breakwater/runtime/poll';
+import { explainRequest } from '@breakwater/signatures/explain';
+import { listQuarantine, type QuarantineEntry, readQuarantine } from '@breakwater/store/quarantine';
+import { type Command, Option } from 'commander';
+import type { CliContext } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { dryRunOption } from '../options.ts';
+import { printable } from '../output/printable.ts';
+import { renderFields, renderTable } from '../output/table.ts';
+import { formatTime } from '../output/time.ts';
+import { SILENT, type Store, withStore } from '../store-access.ts';
+
+/** `quarantine list|show|retry`: requests that were refused and look authentic. */
+export function quarantineCommand(program: Command, context: CliContext): void {
+  const quarantine = program
+    .command('quarantine')
+    .description('webhooks that were refused although they carry a signature; kept for 24 h, 100 per source');
+  quarantine
+    .command('list')
+    .description('what is kept, newest first; no header values and no bodies')
+    .option('--source <name>', 'only of this source')
+    .action(context.action((options: { source?: string }) => list(context, options.source)));
+  quarantine
+    .command('show')
+    .description('one refused request, and what would come of it with the configuration of today')
+    .argument('<id>')
+    .option('--body', 'print the body too')
+    .action(context.action((id: string, options: { body?: boolean }) => show(context, id, options)));
+  quarantine
+    .command('retry')
+    .description('judge refused requests again, by the configuration of today, and accept what is right')
+    .argument('[ids...]')
+    .addOption(new Option('--all', 'everything that is kept'))
+    .option('--source <name>', 'with --all: only of this source')
+    .option('--reason <text>', 'why, for the audit log')
+    .addOption(dryRunOption())
+    .action(context.action((ids: string[], options: RetryOptions) => retry(context, ids, options)));
+}
+
+interface RetryOptions {
+  readonly all?: boolean;
+  readonly source?: string;
+  readonly reason?: string;
+  readonly dryRun?: boolean;
+}
+
+type Named = readonly [name: string, source: Source];
+
+/** The operator's sources. Throws AppError source_unknown for one that is not. */
+function sourcesOf(context: CliContext, only: string | undefined): Named[] {
+  const { operator } = context.globals();
+  const own = Object.entries(context.config().sources).filter(([, source]) => source.operator === operator);
+  const asked = only === undefined ? own : own.filter(([name]) => name === only);
+  if (only !== undefined && asked.length === 0)
+    throw new AppError('source_unknown', `Operator ${operator} has no source ${only}.`);
+  return asked;
+}
+
+async function entriesOf({ redis, keys }: Store, sources: readonly Named[]): Promise<QuarantineEntry[]> {
+  const lists = await Promise.all(sources.map(([name]) => listQuarantine(redis, keys, name)));
+  return lists.flat().toSorted((one, other) => other.receivedAt - one.receivedAt);
+}
+
+async function list(context: CliContext, only: string | undefined): Promise<void> {
+  const sources = sourcesOf(context, only);
+  const found = await withStore(context, (store) => entriesOf(store, sources));
+  const entries = found.map(factsOf);
+  context.print({ entries, nextOffset: null }, () =>
+    entries.length === 0
+      ? 'Nothing is in quarantine.'
+      : renderTable(
+          [
+            { title: 'ID' },
+            { title: 'SOURCE' },
+            { title: 'RECEIVED' },
+            { title: 'REASON' },
+            { title: 'BYTES' },
+          ],
+          entries.map(({ id, source, receivedAt, code, sizeBytes }) => [
+            id,
+            source,
+            formatTime(receivedAt, context.io.now()),
+            code,
+            String(sizeBytes),
+          ]),
+        ),
+  );
+}
+
+const factsOf = ({ id, source, receivedAt, code, message, headers, body }: QuarantineEntry) => ({
+  id,
+  source,
+  receivedAt,
+  code,
+  message,
+  headers: Object.keys(headers),
+  sizeBytes: body.length,
+});
+
+/** Throws AppError not_found, for another operator's too. */
+async function entryOf(context: CliContext, { redis, keys }: Store, id: string): Promise<QuarantineEntry> {
+  const entry = await readQuarantine(redis, keys, id);
+  const { operator } = context.globals();
+  if (entry === undefined || entry.operator !== operator)
+    throw new AppError('not_found', `Nothing of operator ${operator} is in quarantine as ${id}.`);
+  return entry;
+}
+
+function sourceOf(context: CliContext, { source: name, operator }: QuarantineEntry): Source {
+  const source = sourcesOf(context, undefined).find(([own]) => own === name)?.[1];
+  if (source === undefined)
+    throw new AppError('source_unknown', `Operator ${operator} has no source ${name} any more.`);
+  return source;
+}
+
+async function show(context: CliContext, id: string, { body }: { body?: boolean }): Promise<void> {
+  const entry = await withStore(context, (store) => entryOf(context, store, id));
+  const source = sourceOf(context, entry);
+  const now = await retryQuarantined(entry, source, undefined);
+  const { slips } = explainRequest(context.config().sources, entry.source, {
+    source,
+    request: requestOf(entry),
+  });
+  const result = {
+    ...factsOf(entry),
+    now,
+    slips,
+    ...(body && { body: entry.body.toString('utf8') }),
+  };
+  context.print(result, () =>
+    [
+      renderFields([
+        ['id', entry.id],
+        ['source', entry.source],
+        ['received', formatTime(entry.receivedAt, context.io.now())],
+        ['refused', `${entry.code}: ${entry.message}`],
+        ['headers', result.headers.join(', ')],
+        ['body', `${entry.body.length} bytes`],
+        ['today', textOf(now, true)],
+      ]),
+      ...slips.map(({ says }) => `- ${printable(says)}`),
+      ...(body ? ['', printable(entry.body.toString('utf8'))] : []),
+    ].join('\n'),
+  );
+}
+
+function textOf(result: RetryResult, isRehearsal: boolean): string {
+  switch (result.kind) {
+    case 'accepted': {
+      const ids = result.events.map(({ eventId }) => eventId).join(', ');
+      if (isRehearsal) return `would be accepted: ${ids}`;
+      return result.events.every(({ deduped }) => deduped)
+        ? `had been accepted before: ${ids}`
+        : `accepted: ${ids}`;
+    }
+    case 'handshake':
+      return 'a challenge or a ping, and no event';
+    case 'refused':
+      return `still refused (${result.code}): ${result.message}`;
+    case 'unavailable':
+      return `not accepted: ${result.message}`;
+  }
+}
+
+async function retry(context: CliContext, ids: readonly string[], options: RetryOptions): Promise<number> {
+  const { all = false, source: only, dryRun = false, reason = '' } = options;
+  if (all === ids.length > 0) throw new AppError('request_invalid', 'Give ids, or --all.');
+  if (only !== undefined && !all) throw new AppError('request_invalid', '--source belongs to --all.');
+  const sources = sourcesOf(context, only);
+  const results = await withStore(context, async (store) => {
+    const entries = all
+      ? await entriesOf(store, sources)
+      : await Promise.all(ids.map((id) => entryOf(context, store, id)));
+    const judged = entries.map((entry) => ({ entry, source: sourceOf(context, entry) }));
+    const run = async (acceptor?: Acceptor): Promise<{ id: string; result: RetryResult }[]> => {
+      const doors = acceptor && { ...store, acceptor, by: { actor: context.actor, reason } };
+      const done: { id: string; result: RetryResult }[] = [];
+      // Oldest first, as they would have come.
+      for (const { entry, source } of judged.toReversed()) {
+        if (context.io.signal.aborted) break;
+        done.push({ id: entry.id, result: await retryQuarantined(entry, source, doors) });
+      }
+      return done;
+    };
+    return dryRun || judged.length === 0 ? run() : withAcceptor(context, run);
+  });
+  context.print({ ok: true, dryRun, results }, () =>
+    results.length === 0
+      ? 'Nothing is in quarantine.'
+      : results.map(({ id, result }) => printable(`${id}: ${textOf(result, dryRun)}`)).join('\n'),
+  );
+  return exitCode(results.map(({ result }) => result.kind));
+}
+
+/** The highest that applies: not accepted for trouble of ours, still refused. */
+function exitCode(kinds: readonly RetryResult['kind'][]): number {
+  if (kinds.includes('refused')) return EXIT.refused;
+  return kinds.includes('unavailable') ? EXIT.failure : EXIT.ok;
+}
+
+/** How long Redis' settings take to be known; ingest itself would answer 503 meanwhile. */
+const READY_WITHIN_MS = 5_000;
+
+async function withAcceptor<T>(context: CliContext, work: (acceptor: Acceptor) => Promise<T>): Promise<T> {
+  const { REDIS_URL, KEY_PREFIX, DURABILITY } = context.environment();
+  const { ingest } = context.config();
+  const options = {
+    redisUrl: REDIS_URL,
+    keyPrefix: KEY_PREFIX,
+    durability: DURABILITY,
+    ingest,
+    logger: SILENT,
+  };
+  const acceptor = createAcceptor(options);
+  try {
+    const deadline = Date.now() + READY_WITHIN_MS;
+    while (acceptor.notReady().length > 0 && Date.now() < deadline) await pause(20);
+    const [reason] = acceptor.notReady();
+    if (reason !== undefined) throw new AppError('unavailable', `No events are accepted now: ${reason}.`);
+    return await work(acceptor);
+  } finally {
+    await acceptor.close();
+  }
+}

@@ -1,0 +1,148 @@
+import { hashId, newId } from '@breakwater/contracts/ids';
+import type { Source } from '@breakwater/contracts/source-config';
+import { type ErrorCode, messageOf } from '@breakwater/runtime/errors';
+import type { Logger } from '@breakwater/runtime/logger';
+import { handshakeOf } from '@breakwater/signatures/handshake';
+import type { SignedRequest } from '@breakwater/signatures/headers';
+import { keptRequest } from '@breakwater/signatures/kept-request';
+import { locateEvents } from '@breakwater/signatures/locate';
+import { createVerifier } from '@breakwater/signatures/verify';
+import { closeRedis, connectRedis, type Redis } from '@breakwater/store/connection';
+import { createKeyspace, type Keyspace } from '@breakwater/store/keys';
+import { type QuarantineEntry, releaseQuarantine, writeQuarantine } from '@breakwater/store/quarantine';
+import type { Acceptor } from './accept.ts';
+import { incomingEvents } from './incoming.ts';
+
+/** A request that ingest refused. */
+export interface RefusedRequest {
+  readonly name: string;
+  readonly source: Source;
+  readonly request: SignedRequest & { readonly nowMs: number };
+  readonly code: ErrorCode;
+  readonly message: string;
+}
+
+export interface Quarantine {
+  /** Returns at once and never throws; whether the request is kept is best effort. */
+  readonly keep: (refused: RefusedRequest) => void;
+  readonly close: () => Promise<void>;
+}
+
+/** Refusals that a person may undo by correcting a secret or a setting. */
+const KEPT: ReadonlySet<ErrorCode> = new Set([
+  'signature_invalid',
+  'timestamp_out_of_tolerance',
+  'event_id_missing',
+  'body_unparsable',
+]);
+const MAX_BODY_BYTES = 64 * 1024;
+/** Writes under way at one time: a flood of refusals must cost Redis no more than this, and its answers nothing. */
+const MAX_IN_FLIGHT = 4;
+
+/**
+ * Keeps refused requests in Redis, on a connection of its own so that events never wait behind them. `notReady`: reasons
+ * why Redis takes no events; nothing is kept meanwhile.
+ */
+export function openQuarantine(options: {
+  readonly redisUrl: string;
+  readonly keyPrefix: string;
+  readonly logger: Logger;
+  readonly notReady: () => readonly string[];
+}): Quarantine {
+  const keys = createKeyspace(options.keyPrefix);
+  const redis = connectRedis(options.redisUrl, 'producer', options.logger);
+  let inFlight = 0;
+  return {
+    keep(refused) {
+      if (inFlight >= MAX_IN_FLIGHT || redis.status !== 'ready' || options.notReady().length > 0) return;
+      const entry = entryOf(refused);
+      if (entry === undefined) return;
+      inFlight += 1;
+      writeQuarantine(redis, keys, entry)
+        .catch((error: unknown) =>
+          options.logger.debug({ source: entry.source, reason: messageOf(error) }, 'a refusal was not kept'),
+        )
+        .finally(() => (inFlight -= 1));
+    },
+    close: () => closeRedis(redis),
+  };
+}
+
+function entryOf({ name, source, request, code, message }: RefusedRequest): QuarantineEntry | undefined {
+  if (!KEPT.has(code) || request.body.length > MAX_BODY_BYTES) return undefined;
+  const kept = keptRequest(source, request);
+  if (kept === undefined) return undefined;
+  return {
+    id: newId(),
+    operator: source.operator,
+    source: name,
+    receivedAt: request.nowMs,
+    code,
+    message,
+    method: request.method ?? 'POST',
+    ...kept,
+    body: request.body,
+  };
+}
+
+export type RetryResult =
+  | { readonly kind: 'accepted'; readonly events: readonly { eventId: string; deduped: boolean }[] }
+  /** A challenge or a ping: it is no event, and is let go. */
+  | { readonly kind: 'handshake' }
+  /** Still not right; the entry stays. */
+  | { readonly kind: 'refused'; readonly code: ErrorCode; readonly message: string }
+  | { readonly kind: 'unavailable'; readonly message: string };
+
+/** The request as it was received: a signed time is judged by that moment, not by the one of the retry. */
+export const requestOf = (entry: QuarantineEntry): SignedRequest & { readonly nowMs: number } => ({
+  headers: entry.headers,
+  body: entry.body,
+  method: entry.method,
+  query: entry.query,
+  nowMs: entry.receivedAt,
+});
+
+/**
+ * Judges an entry by the source as it is configured today, and takes its events through the accept step, so that
+ * whatever was accepted meanwhile is a duplicate. The entry is removed, audited, only after that; a retry that is cut
+ * off in between can be repeated. Without `doors` it only judges.
+ */
+export async function retryQuarantined(
+  entry: QuarantineEntry,
+  source: Source,
+  doors: RetryDoors | undefined,
+): Promise<RetryResult> {
+  const request = requestOf(entry);
+  const verdict = createVerifier(source)(request);
+  if (!verdict.ok) return { kind: 'refused', code: verdict.code, message: verdict.message };
+  if (handshakeOf(source, request, true).kind !== 'none') {
+    if (doors !== undefined) await releaseQuarantine(doors.redis, doors.keys, entry, doors.by);
+    return { kind: 'handshake' };
+  }
+  if (!source.request.methods.some((method) => method === request.method))
+    return {
+      kind: 'refused',
+      code: 'request_invalid',
+      message: `The source takes no events by ${entry.method}.`,
+    };
+  const located = locateEvents(source, request);
+  if (!located.ok) return { kind: 'refused', code: located.code, message: located.message };
+  // Ids that are made here are made of the entry, so that a second retry finds the first one's events.
+  const fresh = (index: number): string => hashId('quarantine', entry.id, String(index));
+  const events = incomingEvents(entry.source, source, request, located.events, fresh);
+  const taken: { eventId: string; deduped: boolean }[] = [];
+  for (const event of events) {
+    const result = await doors?.acceptor.accept(event);
+    if (result?.kind === 'unavailable') return { kind: 'unavailable', message: result.message };
+    taken.push({ eventId: event.eventId, deduped: result !== undefined && result.kind !== 'accepted' });
+  }
+  if (doors !== undefined) await releaseQuarantine(doors.redis, doors.keys, entry, doors.by);
+  return { kind: 'accepted', events: taken };
+}
+
+export interface RetryDoors {
+  readonly acceptor: Pick<Acceptor, 'accept'>;
+  readonly redis: Redis;
+  readonly keys: Keyspace;
+  readonly by: { readonly actor: string; readonly reason: string };
+}
