@@ -32,6 +32,7 @@ export async function ensureInstalled(root, say) {
     await npmCi(root, say);
     const node = findNode(root);
     if (!node) throw new InstallError(nodeMissing(root));
+    if (!process.version.startsWith(NODE_MAJOR)) await addWhatNeedsNode24(root, node);
     writeFileSync(stampPath(root), fingerprint(root));
     return node;
   });
@@ -109,6 +110,32 @@ async function npmCi(root, say) {
     );
   if (result.code === 0) return;
   throw new InstallError(`${withoutEngineWarnings(result.output)}\n${describeFailure(result)}`);
+}
+
+/**
+ * npm leaves out optional packages whose engines an older Node does not meet, in silence: the binaries of the formatter
+ * and the linter are such. So npm runs once more, on the Node 24 that has just arrived, and adds them.
+ */
+async function addWhatNeedsNode24(root, node) {
+  const [, prefix] = findNpm();
+  if (prefix.length === 0) return; // an npm of another make; everything but the static checks works
+  const args = [
+    ...prefix,
+    'install',
+    '--no-save',
+    '--ignore-scripts',
+    '--include=dev',
+    '--no-fund',
+    '--no-audit',
+  ];
+  const result = await runChild(node, args, { cwd: root, capture: true });
+  if (result.interrupted)
+    throw new InstallError(
+      'The installation was interrupted; the next run starts it again.',
+      result.code || 130,
+    );
+  if (result.code !== 0)
+    throw new InstallError(`${withoutEngineWarnings(result.output)}\n${describeFailure(result)}`);
 }
 
 /** npm's warnings that packages want a newer Node: true on every older one, and no reason, since Node 24 comes along. */
