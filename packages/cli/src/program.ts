@@ -7,6 +7,7 @@ import { deadLettersCommand } from './commands/dead-letters.ts';
 import { deliveriesCommand } from './commands/deliveries.ts';
 import { endpointsCommand } from './commands/endpoints.ts';
 import { eventsCommand } from './commands/events.ts';
+import { sourcesCommand } from './commands/sources.ts';
 import { type CliContext, createContext } from './context.ts';
 import { EXIT_CODES_HELP, EXIT_CODES_HINT } from './exit-codes.ts';
 import type { Io } from './io.ts';
@@ -45,6 +46,7 @@ export function createProgram(io: Io): { program: Command; context: CliContext }
   deadLettersCommand(program, context);
   breakerCommand(program, context);
   eventsCommand(program, context);
+  sourcesCommand(program, context);
   configCommand(program, context);
   stormCommand(program, context);
   return { program, context };

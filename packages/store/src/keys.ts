@@ -39,6 +39,8 @@ export interface Keyspace {
   readonly dedupe: (eventKey: string) => string;
   /** string `event key|claimed at`, dedupe ttl: first event that came with these signed bytes (sources with unsigned ids). */
   readonly replayGuard: (hash: string) => string;
+  /** hash: when a source and its secrets were last used, and a ring of its hourly counts. */
+  readonly sourceUse: (source: string) => string;
   /** hash: an endpoint's record. */
   readonly endpoint: (endpointId: string) => string;
   /** string: changes with every change of an operator's endpoints, so that fan-out may keep them in memory. */
@@ -73,6 +75,7 @@ export function createKeyspace(deployment: string): Keyspace {
     unrouted: `${prefix}unrouted`,
     dedupe: (eventKey) => `${tag}:${QUEUES.events}:de:${eventKey}`,
     replayGuard: (hash) => `${prefix}replay-guard:${hash}`,
+    sourceUse: (source) => `${prefix}source-use:${source}`,
     endpoint: (endpointId) => `${prefix}endpoint:${endpointId}`,
     endpointsVersion: (operator) => `${prefix}endpoints:${operator}:version`,
     waitingEvents: `${tag}:${QUEUES.events}:wait`,

@@ -1,4 +1,5 @@
 import { createAcceptor } from '@breakwater/core/accept';
+import { createSourceRecorder } from '@breakwater/core/source-recorder';
 import { closeServer, listen } from '@breakwater/runtime/listen';
 import { createIngestMetrics } from '@breakwater/runtime/metrics-ingest';
 import { createRegistry } from '@breakwater/runtime/metrics-process';
@@ -26,6 +27,8 @@ export async function start(
   const acceptor = createAcceptor({ redisUrl, keyPrefix, durability, ingest: breakwater.ingest, logger });
   defer('acceptor', () => acceptor.close());
   metrics.watchDurable(() => acceptor.durable());
+  const recorder = createSourceRecorder({ redisUrl, keyPrefix, sources: breakwater.sources, logger });
+  defer('source recorder', () => recorder.close());
 
   // Closed after the public server, so that probes see "not ready" while the last requests finish.
   const notReady = (): readonly string[] => (signal.aborted ? ['stopping'] : acceptor.notReady());
@@ -35,6 +38,7 @@ export async function start(
   const router = createRouter({
     sources: breakwater.sources,
     acceptor,
+    recorder,
     metrics,
     logger,
     publishToken: breakwater.publishToken,

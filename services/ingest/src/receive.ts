@@ -1,12 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Source } from '@breakwater/contracts/source-config';
 import type { Acceptor } from '@breakwater/core/accept';
+import type { SourceRecorder } from '@breakwater/core/source-recorder';
 import type { ErrorCode } from '@breakwater/runtime/errors';
 import type { WebhookOutcome } from '@breakwater/runtime/metrics-ingest';
 import { type Handshake, handshakeOf } from '@breakwater/signatures/handshake';
 import { headerLines, type SignedRequest } from '@breakwater/signatures/headers';
 import { locateEvents } from '@breakwater/signatures/locate';
-import type { Verifier } from '@breakwater/signatures/verify';
+import { secretsUsed, type Verifier } from '@breakwater/signatures/verify';
 import { takeAll } from './accept-delivery.ts';
 import { errorReply, handshakeReply, refusalReply, type Reply, unavailableReply } from './answers.ts';
 import { inflate } from './inflate.ts';
@@ -35,6 +36,8 @@ export interface Received {
 export interface ReceiveDeps {
   readonly acceptor: Pick<Acceptor, 'accept'>;
   readonly budget: BodyBudget;
+  /** Told of every verified request, also of those that end without an event. */
+  readonly recorder?: Pick<SourceRecorder, 'saw'> | undefined;
   readonly now: () => number;
 }
 
@@ -146,6 +149,19 @@ async function judge(deps: ReceiveDeps, known: KnownSource, request: TimedReques
   if (open !== undefined) return open;
   const verdict = known.verify(request);
   if (!verdict.ok) return refuse(source, verdict.code, verdict.message);
+  const received = await take(deps, known, request);
+  deps.recorder?.saw({
+    source: known.name,
+    secrets: secretsUsed(verdict),
+    accepted: received.outcome === 'accepted',
+    at: request.nowMs,
+  });
+  return received;
+}
+
+/** What a verified request brings. */
+async function take(deps: ReceiveDeps, known: KnownSource, request: TimedRequest): Promise<Received> {
+  const { source } = known;
   const closed = handshake(handshakeOf(source, request, true));
   if (closed !== undefined) return closed;
   if (!source.request.methods.some((method) => method === request.method))
