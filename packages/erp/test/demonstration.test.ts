@@ -31,11 +31,13 @@ test('the demonstration runs without a single variable set', () => {
   expect(config.encryptionKeys).toHaveLength(1);
   expect(config.sources['demo-payments']).toMatchObject({
     secrets: [{ value: 'demo-webhook-secret' }],
-    auth: {
-      algorithm: 'hmac-sha256',
-      signature: { header: 'x-signature', prefix: 'sha256=', encoding: 'hex' },
-      signed: ['body'],
-    },
+    auth: [
+      {
+        algorithm: 'hmac-sha256',
+        signature: { header: 'x-signature', prefix: 'sha256=', encoding: 'hex' },
+        signed: [['body']],
+      },
+    ],
     eventId: [{ pointer: '/event_id' }],
     type: [{ pointer: '/type' }],
     entity: [{ pointer: '/order_id' }],
