@@ -9,6 +9,7 @@ import { endpointsCommand } from './commands/endpoints.ts';
 import { eventsCommand } from './commands/events.ts';
 import { quarantineCommand } from './commands/quarantine.ts';
 import { verifyCommand } from './commands/verify.ts';
+import { sourcesCommand } from './commands/sources.ts';
 import { type CliContext, createContext } from './context.ts';
 import { EXIT_CODES_HELP, EXIT_CODES_HINT } from './exit-codes.ts';
 import type { Io } from './io.ts';
@@ -47,6 +48,7 @@ export function createProgram(io: Io): { program: Command; context: CliContext }
   deadLettersCommand(program, context);
   breakerCommand(program, context);
   eventsCommand(program, context);
+  sourcesCommand(program, context);
   configCommand(program, context);
   verifyCommand(program, context);
   quarantineCommand(program, context);

@@ -6,11 +6,15 @@ import type { Redis } from '@breakwater/store/connection';
 import { pastDueMs, readBreaker } from '@breakwater/store/gates';
 import type { Keyspace } from '@breakwater/store/keys';
 import { type Ledger, readLedger } from '@breakwater/store/ledger';
+import { readSourceUse } from '@breakwater/store/source-use';
+import { judgeSilence, type Silence } from './silence.ts';
 
 export interface SnapshotDeps {
   readonly redis: Redis;
   readonly keys: Keyspace;
   readonly targets: ReadonlyMap<string, ReadyErpTarget>;
+  /** Names of the configured sources. */
+  readonly sources: readonly string[];
   readonly maintenance: QueueMaintenance;
 }
 
@@ -32,6 +36,7 @@ export async function takeSnapshot(
       (await pastDueMs(redis, keys, queue)) / 1_000,
     ]),
   );
+  const silences = await judgeSources(deps, Date.now());
   const deliveries = [...ledger.deliveries].flatMap(([destination, statuses]) =>
     [...statuses].map(([status, count]): Sample => [[destination, status], count]),
   );
@@ -52,7 +57,21 @@ export async function takeSnapshot(
     breaker: names.map((name, index) => [[name], BREAKER_VALUE[breakers[index]?.state ?? 'closed']]),
     queueJobs: depths.map(({ queue, state, jobs }) => [[queue, state], jobs]),
     pastDue,
+    // A source from which nothing has come yet has no age; it is not silent, since nothing is usual for it.
+    lastSeen: silences.flatMap(([name, { quietMs }]) =>
+      quietMs === undefined ? [] : [[[name], quietMs / 1_000]],
+    ),
+    silent: silences.map(([name, { silent }]) => [[name], silent ? 1 : 0]),
   };
+}
+
+async function judgeSources(
+  { redis, keys, sources }: SnapshotDeps,
+  now: number,
+): Promise<(readonly [name: string, silence: Silence])[]> {
+  return Promise.all(
+    sources.map(async (name) => [name, judgeSilence(await readSourceUse(redis, keys, name), now)] as const),
+  );
 }
 
 /** An ERP's own number of documents, and how many were owed at that time. */

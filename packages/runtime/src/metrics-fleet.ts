@@ -17,6 +17,8 @@ export interface FleetSnapshot {
   readonly breaker: readonly Sample[];
   readonly queueJobs: readonly Sample[];
   readonly pastDue: readonly Sample[];
+  readonly lastSeen: readonly Sample[];
+  readonly silent: readonly Sample[];
 }
 
 type Kind = 'counter' | 'gauge';
@@ -69,6 +71,14 @@ const METRICS: readonly (readonly [keyof FleetSnapshot, Kind, string, readonly s
   ['breaker', 'gauge', 'breaker_state', ['target'], '0 closed, 1 half-open, 2 open.'],
   ['queueJobs', 'gauge', 'queue_jobs', ['queue', 'state'], 'BullMQ jobs by state.'],
   ['pastDue', 'gauge', 'past_due_seconds', ['queue'], 'How long the oldest alarm is past its time.'],
+  [
+    'lastSeen',
+    'gauge',
+    'source_last_seen_seconds',
+    ['source'],
+    'Age of the latest verified request of a source.',
+  ],
+  ['silent', 'gauge', 'source_silent', ['source'], '1 where a source that usually sends has gone quiet.'],
 ];
 
 /**

@@ -15,16 +15,17 @@ const HMAC_HASHES: Readonly<Partial<Record<SignatureCheck['algorithm'], string>>
 const MAX_VERIFICATIONS = 40;
 
 /**
- * Id of the secret that one of the signatures was made with, or undefined. With shared secrets the content is hashed
- * once for each, and every result is compared with every signature whatever came before: the time taken tells neither
- * whether nor which one matched. Signatures are public, so that this does not matter for public keys.
+ * Ids of the secrets that the signatures were made with, in the order of the keys; empty when there is none. With shared
+ * secrets the content is hashed once for each, and every result is compared with every signature whatever came before:
+ * the time taken tells neither whether nor which one matched. With public keys, where that tells nothing that is secret,
+ * the first match is the only one.
  */
-export function matchingSecret(
+export function matchingSecrets(
   algorithm: SignatureCheck['algorithm'],
   keys: readonly SigningKey[],
   variants: readonly (readonly ContentPart[])[],
   signatures: readonly GivenSignature[],
-): string | undefined {
+): string[] {
   const isShared = algorithm === 'sha256-concat' || HMAC_HASHES[algorithm] !== undefined;
   return isShared
     ? matchShared(algorithm, keys, variants, signatures)
@@ -40,15 +41,15 @@ function matchShared(
   keys: readonly SigningKey[],
   variants: readonly (readonly ContentPart[])[],
   signatures: readonly GivenSignature[],
-): string | undefined {
-  let matched: string | undefined;
+): string[] {
+  const matched: string[] = [];
   for (const key of keys) {
     const own = signatures.filter((signature) => isFor(signature, key));
     if (own.length === 0) continue; // which key was named is in the request, and no secret
     for (const parts of variants) {
       const expected = digestOf(algorithm, key, parts);
       for (const { bytes } of own) {
-        if (bytes.length === expected.length && timingSafeEqual(expected, bytes)) matched ??= key.secretId;
+        if (bytes.length === expected.length && timingSafeEqual(expected, bytes)) matched.push(key.secretId);
       }
     }
   }
@@ -71,19 +72,19 @@ function matchPublic(
   keys: readonly SigningKey[],
   variants: readonly (readonly ContentPart[])[],
   signatures: readonly GivenSignature[],
-): string | undefined {
+): string[] {
   let left = MAX_VERIFICATIONS;
   for (const parts of variants) {
     const content = Buffer.concat(parts.filter((part) => part !== 'secret'));
     for (const key of keys) {
       for (const signature of signatures) {
         if (!isFor(signature, key)) continue;
-        if (left === 0) return undefined;
+        if (left === 0) return [];
         left -= 1;
         if (verify(algorithm === 'ed25519' ? null : 'sha256', content, key.key, signature.bytes))
-          return key.secretId;
+          return [key.secretId];
       }
     }
   }
-  return undefined;
+  return [];
 }

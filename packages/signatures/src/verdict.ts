@@ -11,7 +11,25 @@ export interface Refusal {
   readonly message: string;
 }
 
-export type Verdict = { readonly ok: true; readonly secretId: string } | Refusal;
+export interface Genuine {
+  readonly ok: true;
+  /** The secret that proved it; `''` where a check needs none. */
+  readonly secretId: string;
+  /** Further secrets that signed it (a provider in the middle of a rotation) or that other checks and items needed. */
+  readonly alsoUsed?: readonly string[];
+}
+
+export type Verdict = Genuine | Refusal;
+
+/** Every secret that a verified request used. */
+export const secretsUsed = ({ secretId, alsoUsed = [] }: Genuine): string[] =>
+  [secretId, ...alsoUsed].filter((id) => id !== '');
+
+/** `ids` without repetitions; the first is the one that is told. */
+export function genuine(ids: readonly string[]): Genuine {
+  const [secretId = '', ...alsoUsed] = new Set(ids);
+  return alsoUsed.length === 0 ? { ok: true, secretId } : { ok: true, secretId, alsoUsed };
+}
 
 export const refused = (code: VerifyCode, message: string): Refusal => ({ ok: false, code, message });
 

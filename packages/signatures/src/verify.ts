@@ -6,14 +6,14 @@ import { type CheckInput, readSignatures } from './given-signatures.ts';
 import type { SignedRequest } from './headers.ts';
 import { splitDelivery } from './items.ts';
 import { decodeKeys, isCurrent, secretsOf, type SigningKey } from './keys.ts';
-import { matchingSecret } from './match-signature.ts';
+import { matchingSecrets } from './match-signature.ts';
 import { createSharedSecretCheck } from './shared-secret.ts';
 import { type ContentPart, queryEquals, signedContent, type SignedContent } from './signed-content.ts';
 import { checkTimestamp } from './timestamp.ts';
-import { refused, type Refusal, repeated, type Verdict } from './verdict.ts';
+import { genuine, refused, type Refusal, repeated, secretsUsed, type Verdict } from './verdict.ts';
 import { appliesTo } from './when.ts';
 
-export type { Verdict, VerifyCode } from './verdict.ts';
+export { secretsUsed, type Verdict, type VerifyCode } from './verdict.ts';
 
 type Timed = SignedRequest & { readonly nowMs: number };
 
@@ -48,12 +48,13 @@ export function createVerifier(source: Source): Verifier {
     // No item is no proof: an empty list would otherwise pass without anybody having signed anything.
     if (!split.ok || split.items.length === 0)
       return refused('signature_missing', 'The body holds no item that could be signed. Send at least one.');
-    let last: Verdict | undefined;
+    const used = new Set<string>();
     for (const document of split.items) {
-      last = judge(checks, { request, document });
-      if (!last.ok) return last;
+      const verdict = judge(checks, { request, document });
+      if (!verdict.ok) return verdict;
+      for (const id of secretsUsed(verdict)) used.add(id);
     }
-    return last ?? nothingApplied();
+    return genuine([...used]);
   };
 }
 
@@ -62,14 +63,16 @@ const nothingApplied = (): Refusal =>
 
 /** All that concern the request must pass, and at least one must. The first refusal is told. */
 function judgeAll(checks: readonly ReadyCheck[], input: Parameters<ReadyCheck>[0]): Verdict {
-  let passed: Verdict | undefined;
+  const used: string[] = [];
+  let passed = false;
   for (const check of checks) {
     const verdict = check(input);
     if (verdict === 'not_concerned') continue;
     if (!verdict.ok) return verdict;
-    if (passed === undefined || verdict.secretId !== '') passed = verdict;
+    passed = true;
+    used.push(...secretsUsed(verdict));
   }
-  return passed ?? nothingApplied();
+  return passed ? genuine(used) : nothingApplied();
 }
 
 /** One that passes is enough. Otherwise the refusal that says most: of a signature that was there. */
@@ -123,15 +126,15 @@ function verifySignature(
   // Our own trouble, which a provider must not take for a final answer.
   if (current.length === 0)
     return refused('unavailable', 'No secret of this source is in force at this time.');
-  const secretId = matchingSecret(check.algorithm, current, variants, given.signatures);
-  if (secretId === undefined) {
+  const matched = matchingSecrets(check.algorithm, current, variants, given.signatures);
+  if (matched.length === 0) {
     return refused(
       'signature_invalid',
       'The signature does not match the bytes that arrived under any secret of this source. Sign the exact bytes of the body, and compare the secrets on both sides.',
     );
   }
   // After the signature, so that only who knows a secret learns about clocks, and the message is then about a genuine request.
-  return checkTimestamp(check, input, given.fields, nowMs) ?? { ok: true, secretId };
+  return checkTimestamp(check, input, given.fields, nowMs) ?? genuine(matched);
 }
 
 function unsignable(contents: readonly SignedContent[]): Refusal {

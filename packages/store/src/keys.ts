@@ -43,6 +43,8 @@ export interface Keyspace {
   readonly quarantine: (source: string) => string;
   /** hash, 24 h: one refused request. */
   readonly quarantineEntry: (id: string) => string;
+  /** hash: when a source and its secrets were last used, and a ring of its hourly counts. */
+  readonly sourceUse: (source: string) => string;
   /** hash: an endpoint's record. */
   readonly endpoint: (endpointId: string) => string;
   /** string: changes with every change of an operator's endpoints, so that fan-out may keep them in memory. */
@@ -79,6 +81,7 @@ export function createKeyspace(deployment: string): Keyspace {
     replayGuard: (hash) => `${prefix}replay-guard:${hash}`,
     quarantine: (source) => `${prefix}quarantine:${source}`,
     quarantineEntry: (id) => `${prefix}quarantine-entry:${id}`,
+    sourceUse: (source) => `${prefix}source-use:${source}`,
     endpoint: (endpointId) => `${prefix}endpoint:${endpointId}`,
     endpointsVersion: (operator) => `${prefix}endpoints:${operator}:version`,
     waitingEvents: `${tag}:${QUEUES.events}:wait`,

@@ -40,6 +40,7 @@ export async function start(
   defer('http client', () => client.close());
   const targets = createErpTargets(config.breakwater, client);
 
+  const sources = Object.keys(config.breakwater.sources);
   const counts = new Map<string, DocumentCount>();
   const stopCounting = startLoop(
     DOCUMENTS_EVERY_MS,
@@ -53,7 +54,7 @@ export async function start(
   const stopSnapshots = startLoop(
     SNAPSHOT_EVERY_MS,
     async () => {
-      const snapshot = await takeSnapshot({ ...deliveries, targets }, counts);
+      const snapshot = await takeSnapshot({ ...deliveries, targets, sources }, counts);
       taken = { snapshot, takenAt: performance.now() };
     },
     (error) => logger.warn({ reason: messageOf(error) }, 'the ledger could not be read'),

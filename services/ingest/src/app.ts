@@ -1,5 +1,6 @@
 import { createAcceptor } from '@breakwater/core/accept';
 import { openQuarantine } from '@breakwater/core/quarantine';
+import { createSourceRecorder } from '@breakwater/core/source-recorder';
 import { closeServer, listen } from '@breakwater/runtime/listen';
 import { createIngestMetrics } from '@breakwater/runtime/metrics-ingest';
 import { createRegistry } from '@breakwater/runtime/metrics-process';
@@ -27,6 +28,8 @@ export async function start(
   const acceptor = createAcceptor({ redisUrl, keyPrefix, durability, ingest: breakwater.ingest, logger });
   defer('acceptor', () => acceptor.close());
   metrics.watchDurable(() => acceptor.durable());
+  const recorder = createSourceRecorder({ redisUrl, keyPrefix, sources: breakwater.sources, logger });
+  defer('source recorder', () => recorder.close());
 
   const quarantine = openQuarantine({ redisUrl, keyPrefix, logger, notReady: () => acceptor.notReady() });
   defer('quarantine', () => quarantine.close());
@@ -39,6 +42,7 @@ export async function start(
   const router = createRouter({
     sources: breakwater.sources,
     acceptor,
+    recorder,
     metrics,
     logger,
     publishToken: breakwater.publishToken,

@@ -2,12 +2,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Source } from '@breakwater/contracts/source-config';
 import type { Acceptor } from '@breakwater/core/accept';
 import type { RefusedRequest } from '@breakwater/core/quarantine';
+import type { SourceRecorder } from '@breakwater/core/source-recorder';
 import type { ErrorCode } from '@breakwater/runtime/errors';
 import type { WebhookOutcome } from '@breakwater/runtime/metrics-ingest';
 import { type Handshake, handshakeOf } from '@breakwater/signatures/handshake';
 import { headerLines, type SignedRequest } from '@breakwater/signatures/headers';
 import { locateEvents } from '@breakwater/signatures/locate';
-import type { Verifier } from '@breakwater/signatures/verify';
+import { secretsUsed, type Verifier } from '@breakwater/signatures/verify';
 import { takeAll } from './accept-delivery.ts';
 import { errorReply, handshakeReply, refusalReply, type Reply, unavailableReply } from './answers.ts';
 import { inflate } from './inflate.ts';
@@ -36,6 +37,8 @@ export interface Received {
 export interface ReceiveDeps {
   readonly acceptor: Pick<Acceptor, 'accept'>;
   readonly budget: BodyBudget;
+  /** Told of every verified request, also of those that end without an event. */
+  readonly recorder?: Pick<SourceRecorder, 'saw'> | undefined;
   readonly now: () => number;
   /** Keeps a refused request for `quarantine retry`; never waits, never throws. */
   readonly quarantine?: ((refused: RefusedRequest) => void) | undefined;
@@ -147,18 +150,38 @@ async function judge(deps: ReceiveDeps, known: KnownSource, request: TimedReques
   const { source } = known;
   const open = handshake(handshakeOf(source, request, false));
   if (open !== undefined) return open;
-  const turnAway = ({ code, message }: { code: ErrorCode; message: string }): Received => {
-    deps.quarantine?.({ name: known.name, source, request, code, message });
-    return refuse(source, code, message);
-  };
   const verdict = known.verify(request);
-  if (!verdict.ok) return turnAway(verdict);
+  if (!verdict.ok) return turnAway(deps, known, request, verdict);
+  const received = await take(deps, known, request);
+  deps.recorder?.saw({
+    source: known.name,
+    secrets: secretsUsed(verdict),
+    accepted: received.outcome === 'accepted',
+    at: request.nowMs,
+  });
+  return received;
+}
+
+/** Refuses a request, and keeps it for a person who mends a secret or a setting. */
+function turnAway(
+  deps: ReceiveDeps,
+  known: KnownSource,
+  request: TimedRequest,
+  { code, message }: { readonly code: ErrorCode; readonly message: string },
+): Received {
+  deps.quarantine?.({ name: known.name, source: known.source, request, code, message });
+  return refuse(known.source, code, message);
+}
+
+/** What a verified request brings. */
+async function take(deps: ReceiveDeps, known: KnownSource, request: TimedRequest): Promise<Received> {
+  const { source } = known;
   const closed = handshake(handshakeOf(source, request, true));
   if (closed !== undefined) return closed;
   if (!source.request.methods.some((method) => method === request.method))
     return refuse(source, 'request_invalid', `This source takes no events by ${request.method}.`);
   const located = locateEvents(source, request);
-  if (!located.ok) return turnAway(located);
+  if (!located.ok) return turnAway(deps, known, request, located);
   try {
     const taken = await takeAll(deps.acceptor, known, request, located.events);
     return taken.kind === 'taken' ? taken : { ...unavailable(source, taken.message), ...taken.about };

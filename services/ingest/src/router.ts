@@ -2,6 +2,7 @@ import type { BreakwaterConfig } from '@breakwater/contracts/config';
 import { newId } from '@breakwater/contracts/ids';
 import { publishOpenApi } from '@breakwater/contracts/publish-openapi';
 import type { Acceptor } from '@breakwater/core/accept';
+import type { SourceRecorder } from '@breakwater/core/source-recorder';
 import { AppError, type ErrorCode, messageOf } from '@breakwater/runtime/errors';
 import type { Logger } from '@breakwater/runtime/logger';
 import { type IngestMetrics, UNKNOWN_SOURCE } from '@breakwater/runtime/metrics-ingest';
@@ -18,6 +19,7 @@ import { send } from './send.ts';
 export interface RouterDeps {
   readonly sources: BreakwaterConfig['sources'];
   readonly acceptor: Pick<Acceptor, 'accept'>;
+  readonly recorder?: Pick<SourceRecorder, 'saw'> | undefined;
   readonly metrics: IngestMetrics;
   readonly logger: Logger;
   /** Bearer token of POST /v1/events; without one nobody may publish. */
@@ -39,6 +41,7 @@ export function createRouter(deps: RouterDeps): Express {
   const known = knownSources(deps.sources);
   const receiving = {
     acceptor: deps.acceptor,
+    recorder: deps.recorder,
     budget: createBodyBudget(deps.maxBufferedBytes ?? MAX_BUFFERED_BYTES),
     now: deps.now ?? Date.now,
     quarantine: deps.quarantine,
