@@ -33,7 +33,7 @@ export function stormCommand(program: Command, context: CliContext): void {
     .description('replay a retry storm and count: every order posted once, every duplicate acknowledged')
     .option('--orders <n>', 'different events', wholeNumber(1, 1_000_000), 100)
     .option('--deliveries <n>', 'sends of them in all, in random order', wholeNumber(1, 10_000_000), 5_000)
-    .option('--concurrency <n>', 'sends at once', wholeNumber(1, 5_000), 20)
+    .option('--concurrency <n>', 'sends at once', wholeNumber(1, 5_000), 10)
     .option('--source <name>', 'source to send as; signed with its newest secret', 'demo-payments')
     .option('--run <id>', "repeat a run's ids, and expect nothing new")
     .option('--url <url>', 'where ingest listens (default: INGEST_URL, else http://127.0.0.1:8080)')
