@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Redis } from 'ioredis';
+import { auditEntry } from './audit.ts';
 import type { Keyspace } from './keys.ts';
 import type { DestinationPolicy } from './policy.ts';
 
@@ -25,8 +26,6 @@ const EndpointRecord = z.object({
 });
 export type EndpointRecord = z.infer<typeof EndpointRecord>;
 
-const AUDIT_ENTRIES = 100_000; // as in the scripts
-
 /** Writes record, list, gate and audit entry in one step. */
 export async function writeEndpoint(
   redis: Redis,
@@ -42,19 +41,12 @@ export async function writeEndpoint(
     .hset(keys.gate(endpoint.id), 'cap', endpoint.maxInFlight, 'policy', JSON.stringify(policy))
     .incr(keys.endpointsVersion(endpoint.operator))
     .xadd(
-      keys.audit,
-      'MAXLEN',
-      '~',
-      AUDIT_ENTRIES,
-      '*',
-      'action',
-      audit.action,
-      'operator',
-      endpoint.operator,
-      'actor',
-      audit.actor,
-      'destination',
-      endpoint.id,
+      ...auditEntry(keys.audit, {
+        action: audit.action,
+        operator: endpoint.operator,
+        actor: audit.actor,
+        destination: endpoint.id,
+      }),
     )
     .exec();
 }

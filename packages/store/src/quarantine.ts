@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
+import { auditEntry } from './audit.ts';
 import type { Keyspace } from './keys.ts';
 import { loadScript } from './script.ts';
 
@@ -21,8 +22,6 @@ export interface QuarantineEntry {
 /** Strangers fill it, so it is bounded: 100 bodies of at most 64 KiB are 9 MB in base64, for a source under attack. */
 const MAX_ENTRIES = 100;
 const KEEP_MS = 24 * 60 * 60_000; // long enough for the person who is paged in the morning
-const AUDIT_ENTRIES = 100_000;
-
 const script = loadScript('quarantine', { prelude: false });
 
 export async function writeQuarantine(redis: Redis, keys: Keyspace, entry: QuarantineEntry): Promise<void> {
@@ -86,23 +85,14 @@ export async function releaseQuarantine(
     .del(keys.quarantineEntry(id))
     .zrem(keys.quarantine(source), id)
     .xadd(
-      keys.audit,
-      'MAXLEN',
-      '~',
-      AUDIT_ENTRIES,
-      '*',
-      'action',
-      'quarantine.retry',
-      'operator',
-      operator,
-      'actor',
-      by.actor,
-      'source',
-      source,
-      'entry',
-      id,
-      'reason',
-      by.reason,
+      ...auditEntry(keys.audit, {
+        action: 'quarantine.retry',
+        operator,
+        actor: by.actor,
+        source,
+        entry: id,
+        reason: by.reason,
+      }),
     )
     .exec();
 }

@@ -1,0 +1,10 @@
+/** About so many entries stay; the scripts write the same stream with the same bound. */
+const AUDIT_ENTRIES = 100_000;
+
+/** Arguments of the XADD that writes an audit entry, for use inside a MULTI: the entry belongs to the change it tells of. */
+export function auditEntry(
+  stream: string,
+  fields: Readonly<Record<string, string>>,
+): [stream: string, ...(string | number)[]] {
+  return [stream, 'MAXLEN', '~', AUDIT_ENTRIES, '*', ...Object.entries(fields).flat()];
+}
