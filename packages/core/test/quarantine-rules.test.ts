@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { keptRequest } from '@breakwater/signatures/kept-request';
 import { retryQuarantined } from '../src/quarantine.ts';
-import { openAcceptor, queued, readyAcceptor } from './support/acceptor.ts';
+import { openAcceptor, queued, readyAcceptor, untilReady } from './support/acceptor.ts';
 import { open, requestOf, sourceWith } from './support/quarantine.ts';
 
 async function withEntry(body: string) {
@@ -40,12 +40,13 @@ describe('a retry', () => {
   });
 
   test('that Redis cannot take leaves the entry where it is', async () => {
-    const { entry, doors, list } = await withEntry('{"id":"e1"}');
-    const acceptor = openAcceptor({ url: 'redis://127.0.0.1:1' }); // never open
+    const { entry, doors, list, prefix } = await withEntry('{"id":"e1"}');
+    const acceptor = openAcceptor({ prefix }); // not connected yet
     expect(await retryQuarantined(entry, sourceWith('right'), { ...doors, acceptor })).toMatchObject({
       kind: 'unavailable',
     });
     expect(await list()).toHaveLength(1);
+    await untilReady(acceptor); // or it could not be closed
   });
 });
 
