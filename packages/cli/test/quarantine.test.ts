@@ -5,7 +5,7 @@ import { CONFIG, createRig, type Rig } from './support.ts';
 
 /** What a terminal would obey: an escape sequence, C1, a direction mark, a line of its own. */
 const HOSTILE = '\u001b[2J\u009b31m\u202e\u0007\r\nok: accepted';
-const CONTROLS = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e]/;
+const CONTROLS = /(?!\n)[\p{Cc}\p{Cf}]/u;
 const BODY = JSON.stringify({ id: `e1${HOSTILE}` });
 
 const TWO = CONFIG.replace(
@@ -19,30 +19,30 @@ erpTargets:`,
 );
 
 let rig: Rig;
+const keep = (id: string, source: string, operator: string, secret: string, body = BODY) =>
+  writeQuarantine(
+    rig.redis,
+    rig.keys,
+    {
+      id,
+      operator,
+      source,
+      receivedAt: Date.now(),
+      code: 'signature_invalid',
+      message: `It does not match.${HOSTILE}`,
+      method: 'POST',
+      query: `a=${HOSTILE}`,
+      headers: {
+        'x-signature': [createHmac('sha256', secret).update(body).digest('hex')],
+        'content-type': [HOSTILE],
+      },
+      body: Buffer.from(body),
+    },
+    false,
+  );
 beforeAll(async () => {
   rig = await createRig(TWO);
-  const keep = (id: string, source: string, operator: string, secret: string) =>
-    writeQuarantine(
-      rig.redis,
-      rig.keys,
-      {
-        id,
-        operator,
-        source,
-        receivedAt: Date.now(),
-        code: 'signature_invalid',
-        message: `It does not match.${HOSTILE}`,
-        method: 'POST',
-        query: `a=${HOSTILE}`,
-        headers: {
-          'x-signature': [createHmac('sha256', secret).update(BODY).digest('hex')],
-          'content-type': [HOSTILE],
-        },
-        body: Buffer.from(BODY.replaceAll('\\u001b', '\u001b')),
-      },
-      false,
-    );
-  await keep('mine', 'shop', 'default', 'a former secret');
+  await keep('mine', 'shop', 'default', 'a former secret', BODY.replaceAll('\\u001b', '\u001b'));
   await keep('theirs', 'elsewhere', 'acme', 'acme-secret');
 });
 afterAll(() => rig.close());
@@ -85,6 +85,8 @@ test('an operator sees, shows and retries its own alone', async () => {
     ['list', '--source', 'elsewhere'],
   ])
     expect([args, (await rig.cli(['quarantine', ...args])).code]).toEqual([args, 3]);
+  // Not even that it exists, or of which source it is.
+  expect((await rig.cli(['quarantine', 'show', 'theirs'])).stderr).not.toContain('elsewhere');
   const all = (await rig.cli(['quarantine', 'retry', '--all', '--dry-run', '--json'])).json().results;
   expect(all.map(({ id }: { id: string }) => id)).toEqual(['mine']);
 });
@@ -93,4 +95,16 @@ test('one that is still wrong stays, and the exit code says so', async () => {
   const { code, stdout } = await rig.cli(['quarantine', 'retry', 'mine', '--json']);
   expect([code, JSON.parse(stdout).results[0].result.code]).toEqual([4, 'signature_invalid']);
   expect((await rig.cli(['quarantine', 'list', '--json'])).json().entries).toHaveLength(1);
+});
+
+test('the ids of events cannot command the terminal either', async () => {
+  await keep('right', 'shop', 'default', 'shop-secret');
+  for (const args of [
+    ['show', 'right'],
+    ['retry', 'right', '--dry-run'],
+  ]) {
+    const { code, stdout } = await rig.cli(['quarantine', ...args]);
+    expect([code, CONTROLS.exec(stdout)?.[0]]).toEqual([0, undefined]);
+    expect(stdout).toContain(String.raw`would be accepted: e1\u001b[2J`);
+  }
 });
