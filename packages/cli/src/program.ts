@@ -8,6 +8,7 @@ import { deliveriesCommand } from './commands/deliveries.ts';
 import { endpointsCommand } from './commands/endpoints.ts';
 import { eventsCommand } from './commands/events.ts';
 import { quarantineCommand } from './commands/quarantine.ts';
+import { secretsCommand } from './commands/secrets.ts';
 import { verifyCommand } from './commands/verify.ts';
 import { sourcesCommand } from './commands/sources.ts';
 import { type CliContext, createContext } from './context.ts';
@@ -49,6 +50,7 @@ export function createProgram(io: Io): { program: Command; context: CliContext }
   breakerCommand(program, context);
   eventsCommand(program, context);
   sourcesCommand(program, context);
+  secretsCommand(program, context);
   configCommand(program, context);
   verifyCommand(program, context);
   quarantineCommand(program, context);
