@@ -187,6 +187,15 @@ test("another operator's endpoint is not found, whatever is asked of it", async 
     ['pause', id],
     ['pause', id, '--dry-run'],
     ['resume', id],
+    ['update', id, '--description', 'x'],
+    ['update', id, '--description', 'x', '--dry-run'],
+    ['rotate-secret', id],
+    ['rotate-secret', id, '--finish'],
+    ['rotate-secret', id, '--dry-run'],
+    ['test', id],
+    ['test', id, '--dry-run'],
+    ['remove', id],
+    ['remove', id, '--dry-run'],
   ]) {
     expect((await rig.cli(['--operator', 'other', 'endpoints', ...args])).code).toBe(3);
   }

@@ -75,6 +75,7 @@ test('the record and its secrets are gone, the audit log says what it was withou
   await removeEndpoint(work, { ...change(endpoint.id), reason: 'left' });
   expect(await readEndpoint(work.redis, work.keys, endpoint.id)).toBeUndefined();
   expect(await listEndpoints(work.redis, work.keys, 'default')).toEqual([]);
+  expect(await work.redis.exists(work.keys.endpoints('default'))).toBe(0);
   expect(await work.everything()).not.toContain(endpoint.secrets[0]!.sealed);
   const entry = (await work.audit()).at(-1)!;
   expect(entry).toMatchObject({ action: 'endpoint.remove', reason: 'left' });

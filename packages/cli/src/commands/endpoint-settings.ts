@@ -1,5 +1,6 @@
 import type { EndpointPatch } from '@breakwater/contracts/endpoint';
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { AppError } from '@breakwater/runtime/errors';
+import { type Command, Option } from 'commander';
 import {
   collect,
   parseDuration,
@@ -19,11 +20,11 @@ export interface SettingsOptions {
   readonly body?: 'envelope' | 'raw';
   readonly timeout?: number;
   readonly maxInFlight?: number;
-  readonly rateLimit?: number | null;
+  readonly rateLimit?: number | 'none';
   readonly burst?: number;
-  readonly schedule?: readonly number[] | null;
+  readonly schedule?: readonly number[] | 'default';
   readonly reference?: 'event' | 'source';
-  readonly header?: readonly (readonly [name: string, value: string])[];
+  readonly header?: readonly string[];
 }
 
 export const urlOption = (): Option => new Option('--url <url>', 'where to deliver').argParser(parseUrl);
@@ -52,7 +53,7 @@ export function addSettingsOptions(command: Command): Command {
     .addOption(new Option('--max-in-flight <n>', 'attempts at once').argParser(wholeNumber(1, 1_000)))
     .addOption(
       new Option('--rate-limit <rate>', 'attempts per second (20/s) or minute (30/m), or none').argParser(
-        orNull('none', parseRate),
+        orWord('none', parseRate),
       ),
     )
     .addOption(
@@ -64,7 +65,7 @@ export function addSettingsOptions(command: Command): Command {
       new Option(
         '--schedule <waits>',
         "own retry schedule, such as 0s,1m,5m (every entry is one attempt), or default for the deployment's",
-      ).argParser(orNull('default', parseSchedule)),
+      ).argParser(orWord('default', parseSchedule)),
     )
     .addOption(
       new Option(
@@ -76,26 +77,27 @@ export function addSettingsOptions(command: Command): Command {
       new Option(
         '--header <header>',
         "static header 'Name: value'; may be repeated; stored sealed and not shown again",
-      ).argParser(parseHeader),
+      ).argParser(collect),
     );
 }
 
-const orNull =
-  <T>(word: string, parse: (text: string) => T) =>
-  (text: string): T | null =>
-    text === word ? null : parse(text);
+/** The word itself rather than null, which commander would take for no value. */
+const orWord =
+  <W extends string, T>(word: W, parse: (text: string) => T) =>
+  (text: string): T | W =>
+    text === word ? word : parse(text);
 
-/** The message does not repeat the value, which may be a credential. */
-function parseHeader(
-  text: string,
-  previous: readonly (readonly [string, string])[] | undefined,
-): readonly (readonly [string, string])[] {
-  const colon = text.indexOf(':');
-  if (colon < 1) throw new InvalidArgumentError("Expected 'Name: value'.");
-  const name = text.slice(0, colon).trim().toLowerCase();
-  if (previous?.some(([given]) => given === name))
-    throw new InvalidArgumentError(`The header ${name} is given twice.`);
-  return [...(previous ?? []), [name, text.slice(colon + 1).trim()]];
+/** Read here and not by commander, whose message would repeat the value, which may be a credential. */
+function parseHeaders(texts: readonly string[]): Record<string, string> {
+  const headers = new Map<string, string>();
+  for (const text of texts) {
+    const colon = text.indexOf(':');
+    if (colon < 1) throw new AppError('request_invalid', "A --header is not of the form 'Name: value'.");
+    const name = text.slice(0, colon).trim().toLowerCase();
+    if (headers.has(name)) throw new AppError('request_invalid', `The header ${name} is given twice.`);
+    headers.set(name, text.slice(colon + 1).trim());
+  }
+  return Object.fromEntries(headers);
 }
 
 /** What the options say, for the functions of core. What was not said is left out. */
@@ -111,16 +113,16 @@ export function toSettings(options: SettingsOptions): EndpointPatch {
     ...(timeout !== undefined && { timeoutMs: timeout }),
     ...(maxInFlight !== undefined && { maxInFlight }),
     ...rateLimitOf(options),
-    ...(schedule !== undefined && { scheduleMs: schedule && [...schedule] }),
+    ...(schedule !== undefined && { scheduleMs: schedule === 'default' ? null : [...schedule] }),
     ...(reference !== undefined && { reference }),
-    ...(header !== undefined && { headers: Object.fromEntries(header) }),
+    ...(header !== undefined && { headers: parseHeaders(header) }),
   };
 }
 
 function rateLimitOf({ rateLimit, burst }: SettingsOptions): Pick<EndpointPatch, 'rateLimit'> {
-  if (rateLimit === undefined || rateLimit === null) {
-    if (burst !== undefined) throw new InvalidArgumentError('--burst belongs to a --rate-limit: give both.');
-    return rateLimit === null ? { rateLimit: null } : {};
-  }
-  return { rateLimit: { perSecond: rateLimit, ...(burst !== undefined && { burst }) } };
+  if (typeof rateLimit === 'number')
+    return { rateLimit: { perSecond: rateLimit, ...(burst !== undefined && { burst }) } };
+  if (burst !== undefined)
+    throw new AppError('request_invalid', '--burst belongs to a --rate-limit: give both.');
+  return rateLimit === 'none' ? { rateLimit: null } : {};
 }
