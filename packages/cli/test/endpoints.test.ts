@@ -205,3 +205,8 @@ test("another operator's endpoint is not found, whatever is asked of it", async 
     nextOffset: null,
   });
 });
+
+test('an operator whose name no record can have is a mistake on the command line, not an empty list', async () => {
+  const { code, stdout } = await rig.cli(['endpoints', 'list', '--operator', 'default:version']);
+  expect([code, stdout]).toEqual([2, '']);
+});

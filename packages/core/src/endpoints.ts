@@ -1,5 +1,6 @@
 import type { BreakwaterConfig } from '@breakwater/contracts/config';
 import { EndpointPatch, NewEndpointSettings } from '@breakwater/contracts/endpoint';
+import { operatorName } from '@breakwater/contracts/operator';
 import { newEndpointId } from '@breakwater/contracts/ids';
 import { AppError, invariant } from '@breakwater/runtime/errors';
 import { newWebhookSecret } from '@breakwater/signatures/standard-webhooks';
@@ -58,8 +59,9 @@ export async function addEndpoint(
 export function draftEndpoint(
   config: BreakwaterConfig,
   secrets: SecretBox,
-  { operator, ...wanted }: NewEndpoint,
+  { operator: named, ...wanted }: NewEndpoint,
 ): EndpointDraft {
+  const operator = parseSettings(operatorName, named);
   const settings = parseSettings(NewEndpointSettings, wanted);
   const { sources = [], reference } = settings;
   const url = checkEndpointUrl(config, settings.url);

@@ -190,3 +190,11 @@ test('what a receiver echoes of a secret or a header is masked in its sample', a
   expect(receiver.seen).toHaveLength(1);
   expect(await work.redis.hget(work.keys.sample(id), 'text')).toBe('you sent [redacted] and [redacted]');
 });
+
+test('an operator whose name would reach into the keys of another is refused', async () => {
+  const work = openEndpoints();
+  await work.add();
+  for (const operator of ['default:version', 'a:to:b', '', 'a b', '-a', 'x'.repeat(64)])
+    expect(await code(work.add({ operator, sources: [], reference: 'source' }))).toBe('request_invalid');
+  expect(await code(work.add({ operator: 'Acme-2.eu', sources: [], reference: 'source' }))).toBe('done');
+});
