@@ -46,6 +46,22 @@ test('during a rotation nothing is sent with one signature of two: a receiver wi
   expect([await work.status(id), receiver.seen.length]).toEqual(['pending', 0]);
 });
 
+test('a key that is lost for good costs new secrets and headers, and no delivery', async () => {
+  const receiver = await startReceiver();
+  const work = openEndpoints();
+  const { endpoint } = await work.add({ url: receiver.url });
+  const id = await work.deliver(endpoint.id);
+  await work.attempt(id, [NEW_KEY]);
+  expect(await work.status(id)).toBe('pending');
+  const change = { operator: 'default', id: endpoint.id, actor: 't' };
+  await rotateSecret(work.under(NEW_KEY), change, { overlapMs: 0 });
+  await updateEndpoint(work.under(NEW_KEY), change, { headers: { 'x-api-key': 'anew' } });
+  await work.redis.hset(work.keys.delivery(id), 'nextAttemptAt', 1);
+  await work.attempt(id, [NEW_KEY]);
+  expect(await work.status(id)).toBe('sent');
+  expect(receiver.seen[0]?.headers['x-api-key']).toBe('anew');
+});
+
 test('after re-encryption the old key can be dropped: every secret, former secret and header opens without it', async () => {
   const work = openEndpoints();
   const added = await Promise.all(

@@ -40,7 +40,8 @@ export const ERROR_CODES = {
   encryption_keys_missing: { status: 500, remedy: 'Set ENCRYPTION_KEYS (openssl rand -base64 32).' },
   secret_unreadable: {
     status: 500,
-    remedy: 'Restore the record from a backup, or give the endpoint a new secret (endpoints rotate-secret).',
+    remedy:
+      'Give the endpoint a new secret (endpoints rotate-secret <id> --overlap 0s), or set the header again.',
   },
   version_conflict: {
     status: 409,

@@ -43,7 +43,10 @@ export function createSecretBox(keys: readonly string[]): SecretBox {
         throw new AppError(
           'encryption_keys_missing',
           `A stored secret was sealed with key ${id}, which is not among the encryption keys.`,
-          { remedy: `Put the key ${id} back into ENCRYPTION_KEYS, behind the newest.`, details: { key: id } },
+          {
+            remedy: `Put the key ${id} back into ENCRYPTION_KEYS, behind the newest. If it is lost, give the endpoint a new secret (endpoints rotate-secret <id> --overlap 0s) and its headers again.`,
+            details: { key: id },
+          },
         );
       }
       const bytes = Buffer.from(data, 'base64');
