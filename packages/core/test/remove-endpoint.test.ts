@@ -71,11 +71,13 @@ test('removal dead-letters what is pending, failed, held, parked and asked to be
 
 test('the record and its secrets are gone, the audit log says what it was without them, and nothing can be done to it', async () => {
   const work = openEndpoints();
-  const { endpoint } = await work.add();
+  const { endpoint } = await work.add({ rateLimit: { perSecond: 1 } });
+  await work.redis.hset(work.keys.gate(endpoint.id), 'paused', '1');
   await removeEndpoint(work, { ...change(endpoint.id), reason: 'left' });
   expect(await readEndpoint(work.redis, work.keys, endpoint.id)).toBeUndefined();
   expect(await listEndpoints(work.redis, work.keys, 'default')).toEqual([]);
   expect(await work.redis.exists(work.keys.endpoints('default'))).toBe(0);
+  expect(await work.redis.hkeys(work.keys.gate(endpoint.id))).toEqual(['removed', 'cap', 'policy']);
   expect(await work.everything()).not.toContain(endpoint.secrets[0]!.sealed);
   const entry = (await work.audit()).at(-1)!;
   expect(entry).toMatchObject({ action: 'endpoint.remove', reason: 'left' });

@@ -14,8 +14,10 @@ redis.call('HDEL', KEYS[1], 'record')
 redis.call('HSET', KEYS[1], 'removedAt', now)
 redis.call('SREM', KEYS[2], ARGV[1])
 redis.call('INCR', KEYS[3])
-redis.call('HSET', KEYS[4], 'removed', '1')
-redis.call('HDEL', KEYS[4], 'paused')
+-- Of the gate only what attempts in flight need is left: a pause of an endpoint that is gone would be counted and looked at for ever.
+local gate = redis.call('HMGET', KEYS[4], 'cap', 'policy')
+redis.call('DEL', KEYS[4])
+redis.call('HSET', KEYS[4], 'removed', '1', 'cap', gate[1] or 0, 'policy', gate[2] or '{}')
 redis.call('ZADD', KEYS[5], now, ARGV[1])
 redis.call('XADD', KEYS[6], 'MAXLEN', '~', 100000, '*', unpack(ARGV, 4))
 return { 'ok' }
