@@ -29,7 +29,7 @@ test('an empty configuration is valid and has the documented defaults', () => {
   expect(config.deliveries.jitter).toBe(0);
   expect(config.ingest.dedupe).toBe(45 * 86_400_000);
   expect(config.ingest.maxMemoryRatio).toBe(0.8);
-  expect(config.egress).toEqual({ allowHttp: false, allow: [] });
+  expect(config.egress).toEqual({ allowHttp: false, allow: [], deny: [], resolvers: [] });
 });
 
 test('the default schedule is a copy: changing one configuration changes no other', () => {

@@ -132,7 +132,7 @@ const aborted = (): Ending => notSent('interrupted', 'ERR_ABORTED', 'The request
 
 function noSlot(url: URL): Ending {
   return notSent(
-    'timeout_connect',
+    'timeout_queue',
     'ETIMEDOUT',
     `All connections allowed to ${url.host} were busy until the timeout.`,
   );

@@ -5,7 +5,7 @@ import { expect, test } from '@jest/globals';
 import { createAddressPolicy } from '../src/address-policy.ts';
 import { createHttpClient } from '../src/client.ts';
 import { createEgressGuard } from '../src/egress.ts';
-import { post, rawServer, withClient, withServer } from './servers.ts';
+import { post, rawServer, withClient, withServer } from './support/servers.ts';
 
 const strict = createEgressGuard({ allow: [], allowHttp: false });
 
@@ -117,7 +117,7 @@ test('http is allowed by configuration, and other schemes still are not', () => 
 });
 
 test('an allowed range covers all its spellings and nothing beside it', () => {
-  const policy = createAddressPolicy(['127.0.0.0/8', '::ffff:10.1.0.0/112', 'fd12::/16']);
+  const policy = createAddressPolicy({ allow: ['127.0.0.0/8', '::ffff:10.1.0.0/112', 'fd12::/16'] });
   for (const address of ['127.9.9.9', '::ffff:127.0.0.1', '10.1.2.3', '::ffff:a01:203', 'fd12::5'])
     expect(policy(address)).toBe(true);
   for (const address of [
