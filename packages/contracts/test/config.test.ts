@@ -175,3 +175,25 @@ test('a value of the wrong type does not hide what is wrong elsewhere', () => {
   ])
     expect(text).toContain(expected);
 });
+
+test('egress takes CIDRs and name servers, and says of each mistake where it is', () => {
+  const egress = {
+    allow: ['10.0.0.0/8', 'fd00::/8'],
+    deny: ['10.9.0.0/16'],
+    resolvers: ['10.0.0.53', '10.0.0.53:5353', 'fd00::53', '[fd00::53]', '[fd00::53]:5353'],
+  };
+  expect(mistakes({ egress })).toBe('');
+  for (const wrong of [
+    'dns.example',
+    '10.0.0.53:0',
+    '10.0.0.53:65536',
+    '10.0.0',
+    '[10.0.0.53]:53',
+    'fd00::g',
+    '',
+  ])
+    expect(mistakes({ egress: { resolvers: ['10.0.0.53', wrong] } })).toMatch(
+      /expected an IP address.*\n.*at egress\.resolvers\[1\]/,
+    );
+  expect(mistakes({ egress: { deny: ['10.9.0.1'] } })).toMatch(/at egress\.deny\[0\]/);
+});

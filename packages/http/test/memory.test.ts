@@ -42,7 +42,7 @@ test.each(Object.entries(GIANTS))(
         const child = join(import.meta.dirname, 'support/memory-child.ts');
         const urls = [smallPort, port].map((each) => `http://127.0.0.1:${each}/`);
         const { stdout } = await promisify(execFile)(process.execPath, [child, ...urls]);
-          expect(stdout).toMatch(/^\d+$/);
+        expect(stdout).toMatch(/^\d+$/);
         expect(Number(stdout)).toBeLessThan(BOUND_KIB);
       }),
     );
