@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import { z } from 'zod';
 import { checkAcross } from './config-checks.ts';
 import { duration, retryWait } from './duration.ts';
+import { maskPatternMistake } from './linear-pattern.ts';
 import { Source } from './source-config.ts';
 import { ErpTarget, Route } from './target-config.ts';
 
@@ -57,6 +58,25 @@ function isNameServer(text: string): boolean {
   return isIP(text) !== 0 || (six !== undefined ? isIP(six) === 6 : isIP(four ?? '') === 4);
 }
 
+const Samples = z.strictObject({
+  /**
+   * What is masked in samples of answers besides well-known secrets, as patterns in RE2's syntax (linear in time). Where
+   * a pattern has a group, only the group is masked: `"iban":"([^"]*)`.
+   */
+  redact: z
+    .array(
+      z
+        .string()
+        .max(200) // with the sample's 2 KiB this bounds what a pattern can cost
+        .superRefine((source, context) => {
+          const mistake = maskPatternMistake(source);
+          if (mistake !== undefined) context.addIssue({ code: 'custom', message: mistake });
+        }),
+    )
+    .max(50)
+    .default([]),
+});
+
 const Ingest = z.strictObject({
   /** Dedupe records live so long. The longest provider retry window known is 30 days. */
   dedupe: z
@@ -80,6 +100,7 @@ export const BreakwaterConfig = z
     ingest: Ingest.prefault({}),
     deliveries: Delivery.prefault({}),
     egress: Egress.prefault({}),
+    samples: Samples.prefault({}),
     /** Keys for secrets at rest, newest first: base64 of 32 bytes. */
     encryptionKeys: z
       .string()

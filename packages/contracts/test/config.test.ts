@@ -197,3 +197,20 @@ test('egress takes CIDRs and name servers, and says of each mistake where it is'
     );
   expect(mistakes({ egress: { deny: ['10.9.0.1'] } })).toMatch(/at egress\.deny\[0\]/);
 });
+
+test('patterns to mask are checked, and each mistake says what is wrong and where', () => {
+  expect(mistakes({ samples: { redact: ['cust-\\d+', '(?i)"iban":"([^"]*)'] } })).toBe('');
+  for (const [wrong, what] of [
+    ['(', 'missing'],
+    ['(a)\\1', 'no pattern'],
+    ['a(?=b)', 'no pattern'],
+    ['(?:a{1000}){1000}', 'no pattern'],
+    ['a*', 'matches the empty text'],
+    ['', 'matches the empty text'],
+    ['x'.repeat(201), '200'],
+  ] as const) {
+    const said = mistakes({ samples: { redact: ['fine', wrong] } });
+    expect(said).toContain(what);
+    expect(said).toContain('at samples.redact[1]');
+  }
+});

@@ -3,7 +3,7 @@ import { type AddressPolicy, createAddressPolicy } from './address-policy.ts';
 import { type Agents, createAgents } from './agents.ts';
 import { createHttpClient, type HttpClient, type HttpClientOptions } from './client.ts';
 import { REFUSED_PORTS } from './refused-ports.ts';
-import { createLookup } from './resolver.ts';
+import { createResolver } from './resolver.ts';
 
 export type UrlCheck =
   | { readonly ok: true; readonly url: URL }
@@ -28,6 +28,8 @@ export interface EgressGuard {
   readonly checkUrl: (text: string) => UrlCheck;
   /** Connections of a guarded client must come from these; they refuse addresses when connecting. */
   readonly agents: Agents;
+  /** Called by the client when it is closed. */
+  readonly close?: () => void;
 }
 
 /**
@@ -50,10 +52,12 @@ export function createGuardedClient(
 export function createEgressGuard(options: EgressOptions): EgressGuard {
   const { resolvers = [] } = options;
   const policy = createAddressPolicy(options);
-  const lookup = options.lookup ?? (resolvers.length > 0 ? createLookup(resolvers) : undefined);
+  const resolver = resolvers.length > 0 ? createResolver(resolvers) : undefined;
+  const lookup = options.lookup ?? resolver?.lookup;
   return {
     checkUrl: (text) => checkUrl(text, options.allowHttp, policy),
     agents: createAgents({ policy, ...(lookup && { lookup }) }),
+    close: () => resolver?.cancel(),
   };
 }
 

@@ -22,12 +22,18 @@ interface Answer {
   readonly code: string;
 }
 
+export interface NameResolver {
+  readonly lookup: LookupFunction;
+  /** Ends all questions that are open. */
+  readonly cancel: () => void;
+}
+
 /**
  * Asks these name servers (`ip` or `ip:port`) and nothing else: no hosts file, no search domains. Unlike the system's
  * resolver, of which a process runs four at a time, many names that hang do not hold up the others.
  * Fails with ENOTFOUND, EAI_AGAIN or RESOLVER_TIMEOUT.
  */
-export function createLookup(servers: readonly string[]): LookupFunction {
+export function createResolver(servers: readonly string[]): NameResolver {
   const resolver = new Resolver({ timeout: QUESTION_MS, tries: TRIES });
   resolver.setServers(servers);
   const answer = async (...[hostname, options, callback]: Parameters<LookupFunction>): Promise<void> => {
@@ -37,7 +43,7 @@ export function createLookup(servers: readonly string[]): LookupFunction {
     else if (options.all === true) callback(null, [...found]);
     else callback(null, first.address, first.family);
   };
-  return (...question) => void answer(...question);
+  return { lookup: (...question) => void answer(...question), cancel: () => resolver.cancel() };
 }
 
 function familyOf(family: number | string | undefined): 0 | 4 | 6 {

@@ -1,13 +1,13 @@
 import type { LookupAddress } from 'node:dns';
 import { expect, test } from '@jest/globals';
-import { createLookup } from '../src/resolver.ts';
+import { createResolver } from '../src/resolver.ts';
 import { type AnswerDns, NXDOMAIN, SERVFAIL, withDnsServer } from './support/dns-server.ts';
 
 type Found = { code: string | undefined; found: readonly LookupAddress[] };
 
 async function lookUp(server: string, name: string, family: 0 | 4 | 6 = 0): Promise<Found> {
   return new Promise((done) =>
-    createLookup([server])(name, { all: true, family }, (error, found) =>
+    createResolver([server]).lookup(name, { all: true, family }, (error, found) =>
       done({ code: error?.code, found: typeof found === 'string' ? [] : found }),
     ),
   );
@@ -16,7 +16,7 @@ async function lookUp(server: string, name: string, family: 0 | 4 | 6 = 0): Prom
 test.each(['10.0.0.53', '10.0.0.53:5353', 'fd00::53', '[fd00::53]', '[fd00::53]:5353'])(
   'what the configuration takes for a name server is one: %s',
   (server) => {
-    expect(createLookup([server])).toBeInstanceOf(Function);
+    expect(createResolver([server]).lookup).toBeInstanceOf(Function);
   },
 );
 
@@ -27,7 +27,7 @@ test('all addresses of a name are told, and the first one to who asks for one', 
     expect(found.map(({ address }) => address).toSorted()).toEqual(['192.0.2.1', '192.0.2.2']);
     expect((await lookUp(server, 'a.example', 6)).code).toBe('ENOTFOUND');
     const one = await new Promise((done) =>
-      createLookup([server])('a.example', {}, (_error, address, family) => done([address, family])),
+      createResolver([server]).lookup('a.example', {}, (_error, address, family) => done([address, family])),
     );
     expect(one).toEqual([expect.stringMatching(/^192\.0\.2\.[12]$/), 4]);
   });
@@ -71,7 +71,7 @@ test('names that are slow do not hold up others', async () => {
     delayMs: name.startsWith('slow') ? 700 : 0,
   });
   await withDnsServer(answer, async (server) => {
-    const lookup = createLookup([server]);
+    const { lookup } = createResolver([server]);
     let open = 50;
     const slow = Array.from({ length: open }, async (_, number) => {
       await new Promise((done) => lookup(`slow${number}.example`, { all: true }, done));
@@ -81,4 +81,16 @@ test('names that are slow do not hold up others', async () => {
     expect(open).toBe(50);
     await Promise.all(slow);
   });
+});
+
+test('what is still asked when the client is closed keeps no process alive', async () => {
+  await withDnsServer(
+    () => 'silence',
+    async (server) => {
+      const { lookup, cancel } = createResolver([server]);
+      const answer = new Promise((done) => lookup('a.example', { all: true }, (error) => done(error?.code)));
+      cancel();
+      expect(await answer).toBe('EAI_AGAIN');
+    },
+  );
 });

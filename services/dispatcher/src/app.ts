@@ -47,7 +47,7 @@ export async function start(
   defer('erp client', () => unused.close());
   const targets = createErpTargets(breakwater, unused);
 
-  const client = createGuardedClient(breakwater.egress);
+  const client = createGuardedClient(breakwater.egress, breakwater.samples);
   defer('http client', () => client.close());
   const perform = createEndpointSender({
     redis,

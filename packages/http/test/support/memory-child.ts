@@ -5,7 +5,7 @@
 import { createHttpClient } from '../../src/client.ts';
 import { SAMPLE_READ_BYTES } from '../../src/sample.ts';
 
-const AT_ONCE = 20;
+const AT_ONCE = 10;
 const [warmUp = '', ...urls] = process.argv.slice(2);
 const client = createHttpClient({});
 
