@@ -20,11 +20,18 @@ test('an allowed range covers all its spellings and nothing beside it', () => {
 
 test('a denied range wins over everything, in all its spellings', () => {
   const policy = createAddressPolicy({
-    allow: ['10.0.0.0/8', '64:ff9b::/96'],
+    allow: ['10.0.0.0/8', '64:ff9b::/96', '64:ff9b::808:80a/128'],
     deny: ['10.9.0.0/16', '8.8.8.0/24'],
   });
   for (const address of ['10.1.0.1', '8.8.4.4']) expect(policy(address)).toBe(true);
-  for (const address of ['10.9.0.1', '::ffff:10.9.0.1', '8.8.8.8', '::ffff:808:808', '64:ff9b::808:808'])
+  for (const address of [
+    '10.9.0.1',
+    '::ffff:10.9.0.1',
+    '8.8.8.8',
+    '::ffff:808:808',
+    '64:ff9b::808:808',
+    '64:ff9b::808:80a',
+  ])
     expect(policy(address)).toBe(false);
 });
 

@@ -7,10 +7,11 @@ import type { CliContext } from '../context.ts';
 import { type DestinationOptions, destinationOf, endpointOption, targetOption } from '../filters.ts';
 import { limitOption, offsetOption, oneOf } from '../options.ts';
 import { withStore } from '../store-access.ts';
+import { expungeCommand } from './delivery-expunge.ts';
 import { replayCommand } from './delivery-replay.ts';
 import { remediesOf, renderDeliveries, renderDelivery } from './delivery-view.ts';
 
-/** `deliveries list|show|replay`. */
+/** `deliveries list|show|replay|expunge`. */
 export function deliveriesCommand(program: Command, context: CliContext): void {
   const deliveries = program
     .command('deliveries')
@@ -35,6 +36,7 @@ export function deliveriesCommand(program: Command, context: CliContext): void {
     .argument('<id>')
     .action(context.action((id: string) => show(context, id)));
   replayCommand(deliveries, context);
+  expungeCommand(deliveries, context);
 }
 
 interface ListOptions extends DestinationOptions {
