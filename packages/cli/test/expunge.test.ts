@@ -75,7 +75,7 @@ test('--all with filters removes what passes all of them', async () => {
   });
   expect(await expunge('--status', 'sent')).toMatchObject({ expunged: 0 });
   expect((await rig.audit()).length).toBe(1); // what removes nothing is no entry
-  expect((await expunge()).deliveries.toSorted()).toEqual([there, otherwise].toSorted());
+  expect(new Set((await expunge()).deliveries)).toEqual(new Set([there, otherwise]));
   expect(await isStored(foreign)).toBe(true);
 });
 
@@ -90,7 +90,8 @@ test('a whole endpoint is expunged, however many deliveries it has, with a few a
   expect(result.json()).toMatchObject({ expunged: 450, without: 0 });
   expect((await Promise.all(ids.map(isStored))).some(Boolean)).toBe(false);
   const named = (await rig.audit()).flatMap(({ deliveries = '' }) => deliveries.split(' '));
-  expect(named.toSorted()).toEqual(ids.toSorted());
+  expect(new Set(named)).toEqual(new Set(ids));
+  expect(named).toHaveLength(450);
   expect((await rig.audit()).length).toBe(3);
 }, 30_000);
 
