@@ -42,6 +42,10 @@ export function sampleOf(response: HttpResponse, secrets: readonly string[]): Re
   };
 }
 
+/** A text of ours or of a peer's without these secrets, and without what looks like one. */
+export const redacted = (text: string, secrets: readonly string[]): string =>
+  mask(text, [...findSecrets(text, secrets, false), ...WELL_KNOWN.find(text, false)], text.length);
+
 /**
  * In the charset that the answer names, or else UTF-8: what is not read as its writer meant it hides secrets. A packed
  * body is no text, and unpacking it is what a bomb waits for. `stream` leaves out a character that the end of a

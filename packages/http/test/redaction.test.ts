@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import type { HttpResponse } from '../src/outcome.ts';
 import { createRedaction } from '../src/redaction.ts';
-import { SAMPLE_READ_BYTES, sampleOf } from '../src/sample.ts';
+import { SAMPLE_READ_BYTES, redacted, sampleOf } from '../src/sample.ts';
 
 function textOf(body: string, secrets: readonly string[] = [], rest: Partial<HttpResponse> = {}): string {
   const bytes = Buffer.from(body).subarray(0, SAMPLE_READ_BYTES);
@@ -117,4 +117,8 @@ test('patterns and bodies that make a backtracking matcher hang take no time', (
     textOf(body.repeat(1_000), []);
   // With backtracking the first alone takes longer than anybody lives.
   expect(performance.now() - started).toBeLessThan(10_000);
+});
+
+test('a message is masked like an answer', () => {
+  expect(redacted(`refused: ${SECRET} and ${JWT}`, [SECRET])).toBe('refused: [redacted] and [redacted]');
 });

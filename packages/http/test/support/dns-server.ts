@@ -16,11 +16,14 @@ const HEADER_BYTES = 12;
 
 export type AnswerDns = (name: string, type: 'A' | 'AAAA') => DnsAnswer | 'silence';
 
-/** Runs `use` with `ip:port` of a name server that answers so, over UDP, one question a packet. IPv4 addresses for A only. */
-export async function withDnsServer(
-  answer: AnswerDns,
-  use: (server: string) => Promise<void>,
-): Promise<void> {
+export interface DnsServer {
+  /** `ip:port`. */
+  readonly address: string;
+  readonly close: () => Promise<void>;
+}
+
+/** A name server that answers so, over UDP, one question a packet. IPv4 addresses for A only. */
+export async function startDnsServer(answer: AnswerDns): Promise<DnsServer> {
   const socket = createSocket('udp4');
   const timers = new Set<NodeJS.Timeout>();
   socket.on('message', (question, { port, address }) => {
@@ -32,12 +35,26 @@ export async function withDnsServer(
   });
   socket.bind(0, '127.0.0.1');
   await once(socket, 'listening');
+  return {
+    address: `127.0.0.1:${socket.address().port}`,
+    close: async () => {
+      for (const timer of timers) clearTimeout(timer);
+      socket.close();
+      await once(socket, 'close');
+    },
+  };
+}
+
+/** Runs `use` with the address of a name server that answers so. */
+export async function withDnsServer(
+  answer: AnswerDns,
+  use: (address: string) => Promise<void>,
+): Promise<void> {
+  const server = await startDnsServer(answer);
   try {
-    await use(`127.0.0.1:${socket.address().port}`);
+    await use(server.address);
   } finally {
-    for (const timer of timers) clearTimeout(timer);
-    socket.close();
-    await once(socket, 'close');
+    await server.close();
   }
 }
 
