@@ -46,8 +46,8 @@ const Egress = z.strictObject({
   /** Ranges that endpoints may not be in, CIDR, on top of everything private; they win over `allow`. */
   deny: z.array(cidr).default([]),
   /**
-   * Name servers that endpoints' names are asked of, `ip` or `ip:port`, instead of the machine's own resolver: no hosts
-   * file, no search domains, and names that hang do not hold up others.
+   * Name servers that endpoints' names are asked of, `ip` or `ip:port`, instead of as the machine finds them: no hosts file,
+   * no search domains.
    */
   resolvers: z.array(nameServer).default([]),
 });

@@ -4,6 +4,7 @@ import { type Agents, createAgents } from './agents.ts';
 import { createHttpClient, type HttpClient, type HttpClientOptions } from './client.ts';
 import { REFUSED_PORTS } from './refused-ports.ts';
 import { createResolver } from './resolver.ts';
+import { createSystemResolver } from './system-resolver.ts';
 
 export type UrlCheck =
   | { readonly ok: true; readonly url: URL }
@@ -17,7 +18,7 @@ export interface EgressOptions {
   /** CIDRs that may not, whatever else is said. */
   readonly deny?: readonly string[];
   readonly allowHttp: boolean;
-  /** Name servers to ask (`ip` or `ip:port`); the system's resolver when there are none. */
+  /** Name servers to ask (`ip` or `ip:port`); names are found as the machine does when there are none. */
   readonly resolvers?: readonly string[];
   /** Resolves names in place of either. */
   readonly lookup?: LookupFunction;
@@ -52,12 +53,12 @@ export function createGuardedClient(
 export function createEgressGuard(options: EgressOptions): EgressGuard {
   const { resolvers = [] } = options;
   const policy = createAddressPolicy(options);
-  const resolver = resolvers.length > 0 ? createResolver(resolvers) : undefined;
-  const lookup = options.lookup ?? resolver?.lookup;
+  const resolver = resolvers.length > 0 ? createResolver(resolvers) : createSystemResolver();
+  const lookup = options.lookup ?? resolver.lookup;
   return {
     checkUrl: (text) => checkUrl(text, options.allowHttp, policy),
-    agents: createAgents({ policy, ...(lookup && { lookup }) }),
-    close: () => resolver?.cancel(),
+    agents: createAgents({ policy, lookup }),
+    close: () => resolver.cancel(),
   };
 }
 

@@ -4,20 +4,22 @@ import { type LookupFunction, isIP } from 'node:net';
 /** c-ares' code for name servers that do not answer. */
 export const RESOLVER_TIMEOUT = 'ETIMEOUT';
 
-/** Of one question to one server, and how often all are asked: 4.5 s in all, below the default timeout of an endpoint. */
+/** For one question to one server, twice as long at the second try: 4.5 s in all, below the default timeout of an endpoint. */
 const QUESTION_MS = 1_500;
-const TRIES = 3;
+const TRIES = 2;
 
 /** How long addresses of one family wait for the other's: some name servers never answer what they do not know. */
 const OTHER_FAMILY_MS = 250;
 
-const NOT_THERE = new Set(['ENOTFOUND', 'ENODATA']);
+/** Of c-ares: no such name; a name without addresses. */
+export const NOT_THERE: ReadonlySet<string> = new Set(['ENOTFOUND', 'ENODATA']);
 
-interface Found {
+export interface Found {
   readonly address: string;
   readonly family: 4 | 6;
 }
-interface Answer {
+/** `code` of what failed where nothing was found. */
+export interface Answer {
   readonly found: readonly Found[];
   readonly code: string;
 }
@@ -28,50 +30,72 @@ export interface NameResolver {
   readonly cancel: () => void;
 }
 
+/** 0: both. */
+export type Family = 0 | 4 | 6;
+
 /**
- * Asks these name servers (`ip` or `ip:port`) and nothing else: no hosts file, no search domains. Unlike the system's
- * resolver, of which a process runs four at a time, many names that hang do not hold up the others.
+ * Asks these name servers (`ip` or `ip:port`) and nothing else: no hosts file, no search domains. Unlike getaddrinfo, of
+ * which a process runs four at a time, many names that hang do not hold up the others.
  * Fails with ENOTFOUND, EAI_AGAIN or RESOLVER_TIMEOUT.
  */
 export function createResolver(servers: readonly string[]): NameResolver {
+  const resolver = openResolver(servers);
+  return {
+    lookup: lookupBy(async (hostname, family) =>
+      // RFC 6761, 6.3: never a question for a name server.
+      LOCALHOST.test(plainName(hostname))
+        ? { found: [foundAt(family === 6 ? '::1' : '127.0.0.1')], code: '' }
+        : askBoth(resolver, hostname, family),
+    ),
+    cancel: () => resolver.cancel(),
+  };
+}
+
+/** Of the machine's own name servers when none are given. */
+export function openResolver(servers: readonly string[] = []): Resolver {
   const resolver = new Resolver({ timeout: QUESTION_MS, tries: TRIES });
-  resolver.setServers(servers);
+  if (servers.length > 0) resolver.setServers(servers);
+  return resolver;
+}
+
+/** What node:net asks for addresses, made of a function that finds them. Literals are no questions. */
+export function lookupBy(find: (hostname: string, family: Family) => Promise<Answer>): LookupFunction {
   const answer = async (...[hostname, options, callback]: Parameters<LookupFunction>): Promise<void> => {
-    const { found, code } = await resolve(resolver, hostname, familyOf(options.family));
+    const family = familyOf(options.family);
+    const literal = isIP(hostname);
+    const { found, code } =
+      literal === 0 ? await find(hostname, family) : { found: [foundAt(hostname)], code: '' };
     const [first] = found;
     if (!first) callback(failure(code, hostname), '', 0);
     else if (options.all === true) callback(null, [...found]);
     else callback(null, first.address, first.family);
   };
-  return { lookup: (...question) => void answer(...question), cancel: () => resolver.cancel() };
+  return (...question) => void answer(...question);
 }
 
-function familyOf(family: number | string | undefined): 0 | 4 | 6 {
+function familyOf(family: number | string | undefined): Family {
   if (family === 4 || family === 'IPv4') return 4;
   return family === 6 || family === 'IPv6' ? 6 : 0;
 }
 
-async function resolve(resolver: Resolver, hostname: string, family: 0 | 4 | 6): Promise<Answer> {
-  const name = hostname.replace(/\.$/, '').toLowerCase();
-  const literal = isIP(name);
-  if (literal !== 0) return { found: [{ address: name, family: literal === 6 ? 6 : 4 }], code: '' };
-  // RFC 6761, 6.3: never a question for a name server.
-  if (name === 'localhost' || name.endsWith('.localhost'))
-    return { found: loopback.filter((each) => family === 0 || each.family === family), code: '' };
+/** Lower case, without the final dot. */
+export const plainName = (hostname: string): string => hostname.replace(/\.$/, '').toLowerCase();
+
+/** IPv4 and IPv6 addresses of a name, by two questions at once. */
+export async function askBoth(resolver: Resolver, hostname: string, family: Family): Promise<Answer> {
   const asked = ([4, 6] as const)
     .filter((each) => family === 0 || family === each)
     .map((each) => ask(resolver, hostname, each));
   const answers = await settle(asked);
   const found = answers.flatMap((answer) => answer.found);
   // "There is none" counts only when nobody is left who might know better.
-  const code = answers.map((answer) => answer.code).find((each) => !NOT_THERE.has(each)) ?? 'ENOTFOUND';
-  return { found, code };
+  const code = answers.map((answer) => answer.code).find((each) => each !== '' && !NOT_THERE.has(each));
+  return { found, code: code ?? 'ENOTFOUND' };
 }
 
-const loopback: readonly Found[] = [
-  { address: '127.0.0.1', family: 4 },
-  { address: '::1', family: 6 },
-];
+const LOCALHOST = /(?:^|\.)localhost$/;
+
+export const foundAt = (address: string): Found => ({ address, family: isIP(address) === 6 ? 6 : 4 });
 
 /** All answers; once one has addresses, the others get little time. */
 async function settle(asked: readonly Promise<Answer>[]): Promise<Answer[]> {

@@ -59,7 +59,8 @@ test('localhost and addresses are no questions for a name server', async () => {
   };
   await withDnsServer(count, async (server) => {
     const { found } = await lookUp(server, 'LOCALHOST.');
-    expect(found.map(({ address }) => address)).toEqual(['127.0.0.1', '::1']);
+    expect(found).toEqual([{ address: '127.0.0.1', family: 4 }]);
+    expect((await lookUp(server, 'a.localhost', 6)).found).toEqual([{ address: '::1', family: 6 }]);
     expect((await lookUp(server, '192.0.2.7')).found).toEqual([{ address: '192.0.2.7', family: 4 }]);
     expect(asked).toBe(0);
   });
