@@ -1,3 +1,4 @@
+import { createHook } from 'node:async_hooks';
 import { lookup as systemLookup } from 'node:dns';
 import { createServer } from 'node:http';
 import type { LookupFunction } from 'node:net';
@@ -302,4 +303,30 @@ test('a URL that was registered under a laxer configuration is not requested', a
       createHttpClient({ guard: createEgressGuard({ allow: ['127.0.0.0/8'], allowHttp: false }) }),
     );
   });
+});
+
+test('a guarded client asks name servers before it fills the pool of getaddrinfo', async () => {
+  const asked: string[] = [];
+  const hook = createHook({
+    init: (_id, type) => {
+      if (type === 'QUERYWRAP' || type === 'GETADDRINFOREQWRAP') asked.push(type);
+    },
+  }).enable();
+  try {
+    await withClient(
+      async (client) => {
+        await client.request(post(0, { url: 'http://not-there.invalid/', timeoutMs: 20_000 }));
+        expect(asked[0]).toBe('QUERYWRAP');
+      },
+      createGuardedClient({ allow: [], allowHttp: true }),
+    );
+  } finally {
+    hook.disable();
+  }
+}, 30_000);
+
+test('closing a client closes its guard, so that open questions to name servers keep no process alive', () => {
+  let closed = 0;
+  createHttpClient({ guard: { ...strict, close: () => void (closed += 1) } }).close();
+  expect(closed).toBe(1);
 });
