@@ -1,4 +1,5 @@
 import { DELIVERY_STATUSES, type DeliveryStatus } from '@breakwater/contracts/delivery';
+import { blameFor } from '@breakwater/contracts/failure-class';
 import { noDelivery } from '@breakwater/core/dead-letters';
 import { isPaused } from '@breakwater/store/endpoints';
 import { listDeliveryIds, readDeliveries, readDelivery, readSample } from '@breakwater/store/deliveries';
@@ -85,6 +86,7 @@ async function show(context: CliContext, id: string): Promise<void> {
     ...delivery,
     destination: { ...delivery.destination, paused },
     remedies: Object.fromEntries(remediesOf(delivery)),
+    blame: Object.fromEntries([...remediesOf(delivery).keys()].map((name) => [name, blameFor(name) ?? null])),
     sample: sample ?? null,
   };
   context.print(result, () => renderDelivery(delivery, paused, sample, context.io.now()));
