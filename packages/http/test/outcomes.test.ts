@@ -7,7 +7,8 @@ import { failureClassOfStatus } from '../src/classify.ts';
 import type { HttpOutcome } from '../src/outcome.ts';
 import type { Peer } from './support/peers.ts';
 import { ANSWER_PEERS } from './support/peers-answer.ts';
-import { CONNECTION_PEERS, NAME_PEERS, tlsPeers } from './support/peers-connection.ts';
+import { CONNECTION_PEERS } from './support/peers-connection.ts';
+import { NAME_PEERS, tlsPeers } from './support/peers-name.ts';
 import { type Certificate, expired, selfSigned, withClient } from './support/servers.ts';
 
 const authorities = getCACertificates('default');

@@ -2,10 +2,8 @@ import { type RequestListener, createServer } from 'node:http';
 import type { Server } from 'node:net';
 import { Readable, pipeline } from 'node:stream';
 import { createGzip } from 'node:zlib';
-import type { Ask, Peer } from './peers.ts';
+import { type Ask, HANG_MS, type Peer } from './peers.ts';
 import { post, rawServer, saying, withServer } from './servers.ts';
-
-const HANG_MS = 700;
 
 type Rest = Parameters<typeof post>[1];
 

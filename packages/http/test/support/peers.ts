@@ -12,3 +12,6 @@ export interface Peer {
   readonly sent?: 'no' | 'maybe';
   readonly meet: (ask: Ask) => Promise<void>;
 }
+
+/** For peers that never do what is waited for: long enough for a slow machine to get into the phase that hangs. */
+export const HANG_MS = 700;
