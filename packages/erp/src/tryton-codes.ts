@@ -8,14 +8,15 @@ const KINDS = {
   ean: { model: 'product.product', name: 'product with EAN', by: 'identifiers.code', field: 'default_uom' },
   supplier: { model: 'party.party', name: 'party', by: 'code', field: 'supplier_location' },
   warehouse: { model: 'stock.location', name: 'warehouse', by: 'code', field: 'input_location' },
-  uom: { model: 'product.uom', name: 'unit', by: 'symbol', field: 'id' },
+  uom: { model: 'product.uom', name: 'unit', by: 'symbol', field: 'category' },
+  uomById: { model: 'product.uom', name: 'unit', by: 'id', field: 'category' },
   company: { model: 'company.company', name: 'company', by: 'id', field: 'currency' },
 } as const;
 export type CodeKind = keyof typeof KINDS;
 
 export interface CodeHit {
   readonly id: number;
-  /** The member that the posting needs beside the id: a location, a unit, a currency. */
+  /** The member that the posting needs beside the id: a location, a unit, its category, a currency. */
   readonly linked: number;
 }
 

@@ -57,8 +57,7 @@ export async function shipmentValues(
   receipt: TrytonReceipt,
   { codes, caller, company, reference }: Resolving,
 ): Promise<Record<string, unknown> | Trouble> {
-  const find = (kind: CodeKind, text: string | number): Promise<CodeHit | Trouble> =>
-    codes.find(kind, text, caller);
+  const find: Find = (kind, text) => codes.find(kind, text, caller);
   const supplier = await find('supplier', receipt.supplier);
   if (isTrouble(supplier)) return supplier;
   const warehouse = await find('warehouse', receipt.warehouse);
@@ -74,11 +73,11 @@ export async function shipmentValues(
       line.product ?? line.ean ?? '',
     );
     if (isTrouble(product)) return product;
-    const uom = line.uom === undefined ? undefined : await find('uom', line.uom);
-    if (uom && isTrouble(uom)) return uom;
+    const uom = await unitOf(line, product, find);
+    if (typeof uom !== 'number') return uom;
     moves.push({
       product: product.id,
-      uom: uom?.id ?? product.linked,
+      uom,
       quantity: line.quantity,
       unit_price: decimal(line.unitPrice),
       from_location: supplier.linked,
@@ -97,6 +96,20 @@ export async function shipmentValues(
     ...(receipt.plannedDate !== undefined && { planned_date: date(receipt.plannedDate) }),
     ...effective,
   };
+}
+
+type Find = (kind: CodeKind, code: string | number) => Promise<CodeHit | Trouble>;
+
+/** Grams of a product that is counted in pieces would be an error of Tryton that proves nothing, so it is told here. */
+async function unitOf(line: z.infer<typeof Line>, product: CodeHit, find: Find): Promise<number | Trouble> {
+  if (line.uom === undefined) return product.linked;
+  const asked = await find('uom', line.uom);
+  if (isTrouble(asked)) return asked;
+  const own = await find('uomById', product.linked);
+  if (isTrouble(own)) return own;
+  if (asked.linked === own.linked) return asked.id;
+  const message = `The ERP does not measure ${line.product ?? line.ean ?? ''} in ${line.uom}.`;
+  return { kind: 'rejected', code: '', message };
 }
 
 interface Resolving {

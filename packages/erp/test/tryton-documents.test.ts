@@ -56,6 +56,7 @@ onTryton('a code that the ERP does not know is refused in a sentence, and nothin
     [{ lines: [line(), line({ product: 'NONE' })] }, 'The ERP knows no product NONE.'],
     [{ lines: [line({ product: undefined, ean: '123' })] }, 'The ERP knows no product with EAN 123.'],
     [{ lines: [line({ uom: 'furlong' })] }, 'The ERP knows no unit furlong.'],
+    [{ lines: [line({ uom: 'g' })] }, 'The ERP does not measure MILK-1L in g.'],
   ];
   for (const [changes, message] of cases)
     expect(await post(adapter, reference, changes)).toEqual({ kind: 'rejected', code: '', message });
@@ -64,13 +65,18 @@ onTryton('a code that the ERP does not know is refused in a sentence, and nothin
 
 onTryton('a code that two records share is refused rather than guessed', async () => {
   const { sql } = world.tryton;
-  const ounce = await sql(`update product_uom set symbol = 'g' where symbol = 'oz' returning id`);
-  expect(ounce).not.toBe('');
-  expect(await post(world.adapter(), reference, { lines: [line({ uom: 'g' })] })).toMatchObject({
+  const columns = await sql(
+    `select string_agg(quote_ident(column_name), ',') from information_schema.columns
+      where table_name = 'stock_location' and column_name != 'id'`,
+  );
+  const copy = `insert into stock_location (${columns}) select ${columns} from stock_location where code = 'WH'`;
+  const [id] = (await sql(`${copy} returning id`)).split('\n');
+  expect(await post(world.adapter(), reference)).toMatchObject({
     kind: 'rejected',
-    message: 'The ERP knows more than one unit g.',
+    message: 'The ERP knows more than one warehouse WH.',
   });
-  await sql(`update product_uom set symbol = 'oz' where id = ${ounce.split('\n')[0]}`);
+  await sql(`delete from stock_location where id = ${id}`);
+  expect(await post(world.adapter(), reference)).toMatchObject({ kind: 'posted' });
 });
 
 onTryton('a mapping that gives no receipt is told what is missing, before anything is sent', async () => {
