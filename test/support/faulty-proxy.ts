@@ -33,6 +33,8 @@ export interface FaultyProxy extends AsyncDisposable {
   readonly url: string;
   /** Requests that were forwarded, each time one was. */
   readonly forwarded: readonly Passing[];
+  /** Requests that are held back now, and clients that went away while theirs was. */
+  readonly held: { now: number; abandoned: number };
   /** Asked for every request: what to do with it; undefined passes it on. */
   judge: (request: Passing) => Fault | undefined;
   /** Cuts every connection before a byte of it is read. */
@@ -56,6 +58,7 @@ export async function startFaultyProxy(target: string): Promise<FaultyProxy> {
   const sockets = new Set<Socket>();
   const forwarded: Passing[] = [];
   const running = new Set<Promise<void>>();
+  const held = { now: 0, abandoned: 0 };
   const server = createServer((request, response) => {
     const handled = handle(request, response);
     running.add(handled);
@@ -64,6 +67,7 @@ export async function startFaultyProxy(target: string): Promise<FaultyProxy> {
   const proxy: FaultyProxy = {
     url: '',
     forwarded,
+    held,
     judge: () => undefined,
     resetConnections: false,
     target,
@@ -90,7 +94,7 @@ export async function startFaultyProxy(target: string): Promise<FaultyProxy> {
       for await (const chunk of request) chunks.push(chunk as Buffer);
       const { method = 'GET', url = '/', headers } = request;
       const passing = { method, url, body: Buffer.concat(chunks).toString() };
-      await perform(proxy.judge(passing), response, () => forward(passing, headers));
+      await perform(proxy.judge(passing), response, held, () => forward(passing, headers));
     } catch {
       response.destroy(); // the client or the server behind is gone: so is the connection
     }
@@ -110,6 +114,7 @@ export async function startFaultyProxy(target: string): Promise<FaultyProxy> {
 async function perform(
   fault: Fault | undefined,
   response: ServerResponse,
+  held: FaultyProxy['held'],
   forward: () => Promise<Reply>,
 ): Promise<void> {
   const socket = response.socket;
@@ -125,11 +130,11 @@ async function perform(
       return;
     case 'delayed_reply': {
       const reply = await forward();
-      await elapse(fault.until);
+      await hold(held, response, fault.until);
       return answer(response, reply);
     }
     case 'delayed_request':
-      await elapse(fault.until);
+      await hold(held, response, fault.until);
       return answer(response, await forward());
     case 'delivered_twice': {
       const reply = await forward();
@@ -169,8 +174,18 @@ function answer(response: ServerResponse, { status, headers, body }: Reply): voi
   response.writeHead(status, { ...kept, 'content-length': body.length }).end(body);
 }
 
-const elapse = (until: Promise<unknown> | number): Promise<unknown> =>
-  typeof until === 'number' ? pause(until) : until;
+async function hold(
+  held: FaultyProxy['held'],
+  response: ServerResponse,
+  until: Promise<unknown> | number,
+): Promise<void> {
+  const onGone = (): void => void (held.abandoned += 1);
+  held.now += 1;
+  response.once('close', onGone);
+  await (typeof until === 'number' ? pause(until) : until);
+  response.off('close', onGone);
+  held.now -= 1;
+}
 
 function pass(
   target: string,

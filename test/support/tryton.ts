@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type Guard, startGuard } from '@breakwater/local-stack/guard';
 import { freePort } from './free-port.ts';
+import { testUnless } from './test-unless.ts';
 
 const run = promisify(execFile);
 
@@ -19,6 +20,12 @@ export const noTryton: string | undefined = (() => {
     return 'Tryton is not installed, and there is no apt-get to install it';
   return undefined;
 })();
+
+const declare = testUnless(noTryton);
+
+/** A test that needs a Tryton. It makes some 5 receipts a second on a machine of its own, and far fewer on a busy one. */
+export const onTryton = (title: string, body: () => Promise<void>, timeoutMs = 180_000): void =>
+  declare(title, body, timeoutMs);
 
 export interface Tryton extends AsyncDisposable {
   /** Root of the server, without the database. */

@@ -1,13 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect } from '@jest/globals';
-import { noTryton } from '../../../test/support/tryton.ts';
-import {
-  type TrytonWorld,
-  find,
-  freshReference,
-  onTryton,
-  post,
-  startTrytonWorld,
-} from './support/tryton-world.ts';
+import { noTryton, onTryton } from '../../../test/support/tryton.ts';
+import { type TrytonWorld, find, freshReference, post, startTrytonWorld } from './support/tryton-world.ts';
 
 let world: TrytonWorld;
 let reference: string;

@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect } from '@jest/globals';
-import { noTryton } from '../../../test/support/tryton.ts';
+import { noTryton, onTryton } from '../../../test/support/tryton.ts';
 import {
   type TrytonWorld,
   calls,
   find,
   freshReference,
-  onTryton,
   post,
   startTrytonWorld,
 } from './support/tryton-world.ts';

@@ -2,17 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { TrytonAdapter } from '@breakwater/contracts/tryton-config';
 import { type HttpClient, createHttpClient } from '@breakwater/http/client';
 import { type FaultyProxy, type Passing, startFaultyProxy } from '../../../../test/support/faulty-proxy.ts';
-import { testUnless } from '../../../../test/support/test-unless.ts';
-import { type Tryton, noTryton, startTryton } from '../../../../test/support/tryton.ts';
+import { type Tryton, startTryton } from '../../../../test/support/tryton.ts';
 import type { ErpAdapter, FindResult, PostResult } from '../../src/adapter.ts';
 import { createTrytonAdapter } from '../../src/tryton-adapter.ts';
 import { type Rpc, createRpc } from '../../src/tryton-rpc.ts';
 import { eventOf } from './events.ts';
-
-const declare = testUnless(noTryton);
-
-/** A test that needs a Tryton. It makes some 5 receipts a second on a machine of its own, and far fewer on a busy one. */
-export const onTryton = (title: string, body: () => Promise<void>): void => declare(title, body, 180_000);
 
 export const calls =
   (method: string) =>
