@@ -8,6 +8,7 @@ import { type Fault, type FaultyProxy, type Passing, startFaultyProxy } from '..
 import { type Rig, startRig } from '../support/rig.ts';
 import { type Tryton, noTryton, onTryton, startTryton } from '../support/tryton.ts';
 import { waitUntil } from '../support/wait-until.ts';
+import { orderPaid } from '../support/webhook.ts';
 
 /** The whole demonstration is 100 orders in 5,000 deliveries; by default a part of it. */
 const ORDERS = Number(process.env['TRYTON_STORM_ORDERS'] ?? 30);
@@ -252,3 +253,16 @@ onTryton(
   },
   600_000,
 );
+
+onTryton('a product that Tryton does not know is a dead letter that names it', async () => {
+  proxy.judge = () => undefined;
+  await rig.send(orderPaid('unknown-product', { lines: [{ sku: 'NO-SUCH-SKU', quantity: 1 }] }));
+  const dead = await waitUntil(async () => (await listed()).find(({ reason }) => reason === 'rejected'), {
+    what: 'the dead letter',
+    timeoutMs: 120_000,
+    intervalMs: 500,
+  });
+  const shown = await rig.cli('deliveries', 'show', dead.id);
+  expect(shown.stdout).toMatch(/Reason of attempt 1:\n {2}\| The ERP knows no product NO-SUCH-SKU\./);
+  expect((await atErp()).has('unknown-product')).toBe(false);
+});
