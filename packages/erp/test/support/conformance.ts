@@ -182,6 +182,36 @@ export function describeConformance(subject: Subject): void {
       });
     }
 
+    // The one case that no client can exclude. What it costs is the ERP's: see afterTwice.
+    test('a write that was on the wire while its sender was frozen past its lease is at least told', async () => {
+      const [isFirst] = Object.values(subject.steps);
+      const reached = Promise.withResolvers<void>();
+      const released = Promise.withResolvers<void>();
+      once(
+        (request) => {
+          if (isFirst?.(request) !== true) return false;
+          reached.resolve();
+          return true;
+        },
+        { kind: 'delayed_request', until: released.promise },
+      );
+      const { document, event } = world.document(reference);
+      let frozen = false;
+      const late = world.adapter.post(document, reference, { mayWrite: () => !frozen }, event);
+      await reached.promise;
+      frozen = true;
+      expect(await find()).toEqual({ kind: 'absent' }); // who takes over cannot know
+      expect(await post(world.direct)).toMatchObject({ kind: 'posted' });
+      released.resolve();
+      await late;
+      await world.proxy.idle();
+      expect(await world.documents(reference)).toBe(subject.afterTwice);
+      const found = await find();
+      expect(found.kind === 'found' && found.receipts.length).toBe(subject.afterTwice);
+      if (subject.afterTwice > 1) twice.push(reference);
+      else await post(world.direct); // clears what is left of it
+    });
+
     const endless = faults.filter(([, fault]) => fault.kind !== 'slow_drip' || fault.everyMs > 100);
     test.each(endless)('a look-up that %s is never taken for "there is none"', async (_name, fault) => {
       expect(await post(world.direct)).toMatchObject({ kind: 'posted' });
