@@ -48,6 +48,7 @@ export async function startTryton(): Promise<Tryton> {
   const [port, pgPort] = [await freePort(), await freePort()];
   const env = {
     PATH: process.env['PATH'],
+    TZ: 'UTC', // PostgreSQL keeps the zone that it was initialised in, and Tryton its instants without one
     ERP_HOME: home,
     ERP_PORT: String(port),
     ERP_PG_PORT: String(pgPort),
