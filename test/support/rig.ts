@@ -48,6 +48,8 @@ export interface Rig {
   readonly json: <T>(...args: string[]) => Promise<T>;
   /** Starts a service that does not run. */
   readonly start: (service: ServiceName) => Promise<void>;
+  /** Starts one more replica of a service and resolves to it. */
+  readonly addReplica: (service: ServiceName) => Promise<Pick<Child, 'kill'>>;
   readonly kill: (service: ServiceName) => Promise<void>;
   readonly stop: (service: ServiceName) => Promise<void>;
   /** Last lines of a service's log. */
@@ -83,20 +85,28 @@ async function build(options: RigOptions, stack: AsyncDisposableStack): Promise<
     INGEST_URL: `http://127.0.0.1:${ports.public.ingest}`,
   };
   const children = new Map<ServiceName, Child>();
+  const replicas: Child[] = [];
   stack.defer(
-    async () => void (await Promise.all([...children.values()].map((child) => child.stop(15_000)))),
+    async () =>
+      void (await Promise.all([...children.values(), ...replicas].map((child) => child.stop(15_000)))),
   );
 
+  const becomeReady = async (service: ServiceName, child: Child, opsPort: number): Promise<void> => {
+    const ready = await waitReady(child, () => probeHttp(`http://127.0.0.1:${opsPort}/readyz`), 30_000);
+    if (ready.kind !== 'ready')
+      throw new Error(`${service} did not become ready (${ready.kind}):\n${child.tail().join('\n')}`);
+  };
   const start = async (service: ServiceName): Promise<void> => {
     const child = spawnService(service, env, ports, guard);
     children.set(service, child);
-    const ready = await waitReady(
-      child,
-      () => probeHttp(`http://127.0.0.1:${ports.ops[service]}/readyz`),
-      30_000,
-    );
-    if (ready.kind !== 'ready')
-      throw new Error(`${service} did not become ready (${ready.kind}):\n${child.tail().join('\n')}`);
+    await becomeReady(service, child, ports.ops[service]);
+  };
+  const addReplica = async (service: ServiceName): Promise<Child> => {
+    const opsPort = await freePort();
+    const child = spawnService(service, env, { ...ports, ops: { ...ports.ops, [service]: opsPort } }, guard);
+    replicas.push(child);
+    await becomeReady(service, child, opsPort);
+    return child;
   };
   await Promise.all((options.services ?? ALL).map(start));
   const cli = (...args: string[]): Promise<CliResult> => runCli(args, env, guard);
@@ -131,6 +141,7 @@ async function build(options: RigOptions, stack: AsyncDisposableStack): Promise<
       return JSON.parse(result.stdout) as T;
     },
     start,
+    addReplica,
     kill: async (service) => void (await children.get(service)?.kill()),
     stop: async (service) => void (await children.get(service)?.stop(30_000)),
     log: (service) => children.get(service)?.tail() ?? [],

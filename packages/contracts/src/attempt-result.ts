@@ -7,6 +7,9 @@ export interface ResponseSample {
   readonly truncated: boolean;
 }
 
+/** Content type of a sample that is our own sentence, where the destination said nothing: it was never asked. */
+export const OWN_WORDS = '(breakwater)';
+
 interface Told {
   /** HTTP status or error code for the attempt's row; '' when there is none. */
   readonly code: string;

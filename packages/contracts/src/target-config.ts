@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { duration, retryWait, timeout } from './duration.ts';
+import { HttpList } from './http-list-config.ts';
 import { pointer } from './source-parts.ts';
+import { TrytonAdapter } from './tryton-config.ts';
 import { typePattern } from './type-pattern.ts';
 
 const expression = z.string().min(1, 'expected a JSONata expression');
@@ -47,6 +49,7 @@ export const HttpAdapter = z.strictObject({
     .optional(),
   /** The ERP's own number of documents that carry our references. */
   count: z.strictObject({ path: expression, timeout: timeout.default(10_000), value: expression }).optional(),
+  list: HttpList.optional(),
 });
 export type HttpAdapter = z.infer<typeof HttpAdapter>;
 
@@ -63,7 +66,7 @@ export const ErpTarget = z
   .strictObject({
     /** Label of its alerts: who is paged. */
     owner: z.string().min(1),
-    adapter: z.discriminatedUnion('kind', [HttpAdapter]),
+    adapter: z.discriminatedUnion('kind', [HttpAdapter, TrytonAdapter]),
     /** The document to post: JSONata over the event. */
     document: expression,
     /** What identifies the event at the ERP; the event id by default. JSONata over the event. */

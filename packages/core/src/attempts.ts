@@ -1,4 +1,4 @@
-import type { AttemptResult } from '@breakwater/contracts/attempt-result';
+import { type AttemptResult, OWN_WORDS, type ResponseSample } from '@breakwater/contracts/attempt-result';
 import { destinationLabel, newId, parseDeliveryId } from '@breakwater/contracts/ids';
 import type { AlarmClocks } from '@breakwater/queue/alarms';
 import type { AlarmAnswer } from '@breakwater/queue/workers';
@@ -69,6 +69,14 @@ export function createAttempts(
   };
 }
 
+/** What is kept of an answer. A refusal without one (a mapping, an unknown code) has its reason only in our sentence. */
+function sampleFor(result: AttemptResult): ResponseSample | undefined {
+  if (result.kind === 'deferred') return undefined;
+  if (result.sample) return result.sample;
+  if (result.kind !== 'rejected' && result.kind !== 'reference_conflict') return undefined;
+  return { contentType: OWN_WORDS, text: result.message.slice(0, 1_000), truncated: false };
+}
+
 /** Makes one attempt and records it. Resolves to a waiter that was started in the same step, if one was. */
 async function runAttempt(
   deps: AttemptDeps,
@@ -80,8 +88,8 @@ async function runAttempt(
   const handOff = mayHandOff && durationMs < HAND_OFF_AFTER_MS && !deps.signal.aborted;
   const end = endOf(result);
   // Neither a sample nor an alarm clock is worth losing a result for: the one is a convenience, the other is found by the sweeper.
-  if (result.kind !== 'deferred' && result.sample)
-    await tolerate(deps, go, writeSample(deps.redis, deps.keys, go.delivery, go.attempt, result.sample));
+  const sample = sampleFor(result);
+  if (sample) await tolerate(deps, go, writeSample(deps.redis, deps.keys, go.delivery, go.attempt, sample));
   const answer = await deps.transitions.endAttempt({
     ...end,
     delivery: go.delivery,

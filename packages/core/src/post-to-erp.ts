@@ -102,32 +102,50 @@ async function lookUpThenPost(task: Task): Promise<AttemptResult> {
     target.config.lookup === 'always' || go.doubt || go.lookupFor !== '' || go.trigger === 'replay';
   if (find && mustLook) {
     const found = await lookUp(task, find);
-    if (found) return found;
-    if (go.lookupFor !== '') return { kind: 'absent', code: '' };
+    if (found && found !== BEGUN) return found;
+    // A document without effect is none: the dead letter says so, and a replay goes on with it.
+    if (go.lookupFor !== '') return { kind: 'absent', code: found === BEGUN ? 'incomplete' : '' };
   }
   const { post } = target.config.adapter;
   const posted = await target.adapter.post(
     task.document,
     task.reference,
-    { mayWrite: () => !task.signal.aborted && leaseCovers(task.clock, post.timeout, go.leaseMs) },
+    { mayWrite: postWindow(task, post.timeout) },
     task.input,
   );
   return resultOf(posted, task, find);
 }
 
+/**
+ * May the post write (again)? A post may take several writes, all within its one time-out from now, so a later write
+ * needs the lease only for what is left of it.
+ */
+function postWindow({ clock, go, signal }: Task, timeoutMs: number): () => boolean {
+  const begunAt = clock.elapsedMs();
+  return () => {
+    const leftMs = timeoutMs - (clock.elapsedMs() - begunAt);
+    return !signal.aborted && leftMs > 0 && leaseCovers(clock, leftMs, go.leaseMs);
+  };
+}
+
 type Find = NonNullable<ErpAdapter['find']>;
 
+/** The ERP holds this event's document, begun and without effect: posting goes on with it. */
+const BEGUN = Symbol('begun');
+
 /** A look-up changes nothing, so one that fails is read once more. Undefined: the ERP says that it holds no such document. */
-async function lookUp(task: Task, find: Find): Promise<AttemptResult | undefined> {
+async function lookUp(task: Task, find: Find): Promise<AttemptResult | typeof BEGUN | undefined> {
   let found = await find(task.reference, task.input, task.document);
   if (found.kind === 'failed') found = await find(task.reference, task.input, task.document);
   return resultOfLookUp(found, task.reference);
 }
 
-function resultOfLookUp(found: FindResult, reference: string): AttemptResult | undefined {
+function resultOfLookUp(found: FindResult, reference: string): AttemptResult | typeof BEGUN | undefined {
   switch (found.kind) {
     case 'absent':
       return undefined;
+    case 'incomplete':
+      return BEGUN;
     case 'found':
       if (!found.belongs) return conflict(reference);
       return { kind: 'already_posted', receipt: found.receipts[0] ?? '', code: '' };
@@ -155,13 +173,19 @@ async function resultOf(posted: PostResult, task: Task, find: Find | undefined):
   switch (posted.kind) {
     case 'posted':
       return { kind: 'posted', receipt: posted.receipt, ...told };
-    case 'duplicate': {
+    case 'already_posted': {
       // The ERP's word that it has one; whose it is, only a look-up tells.
       const found = find ? await lookUp(task, find) : undefined;
-      if (found?.kind === 'reference_conflict' || found?.kind === 'already_posted')
+      if (
+        found &&
+        found !== BEGUN &&
+        (found.kind === 'reference_conflict' || found.kind === 'already_posted')
+      )
         return { ...found, ...told };
       return { kind: 'already_posted', receipt: posted.receipt, ...told };
     }
+    case 'reference_conflict':
+      return { ...conflict(task.reference), ...told };
     case 'rejected':
       return {
         kind: 'rejected',

@@ -8,7 +8,8 @@ import type { MappingInput } from './mapping.ts';
  */
 export interface ErpAdapter {
   /**
-   * Posts one document under a reference, once: no retry inside. Rejects only on a bug.
+   * Posts one document under a reference, once: a step that may have been applied is never repeated blindly inside.
+   * Rejects only on a bug.
    * `event` is for configurations whose paths name it; the document is already mapped.
    */
   readonly post: (
@@ -26,8 +27,25 @@ export interface ErpAdapter {
   ) => Promise<FindResult>;
   /** The ERP's own number of documents that carry our references. Throws AppError unavailable when it does not say. */
   readonly count?: () => Promise<number>;
+  /**
+   * The documents that carry our references, made at or after `since` (ms since the epoch, by the ERP's clock), the
+   * oldest first. Read page by page as the caller goes on, so that a year of documents needs the memory of one page.
+   * What is made meanwhile may be missing. Throws AppError unavailable when the ERP does not answer.
+   */
+  readonly list?: (since: number, signal?: AbortSignal) => AsyncIterable<ListedDocument>;
   /** Ends what the adapter itself opened. A client it was given stays open. */
   readonly close: () => void;
+}
+
+/** One document of the ERP, for comparing with what was accepted. */
+export interface ListedDocument {
+  readonly reference: string;
+  /** The ERP's name for it: what `receipt` is in a result. */
+  readonly documentId: string;
+  /** When it was made, ms since the epoch, by the ERP's clock. */
+  readonly at: number;
+  /** False: it is there, but without effect yet (a draft). */
+  readonly complete: boolean;
 }
 
 export interface PostGuard {
@@ -49,8 +67,10 @@ interface Told {
 export type PostResult =
   /** The ERP created a document. `receipt` is its name for it, '' where it did not say (readably). */
   | ({ readonly kind: 'posted'; readonly receipt: string } & Told)
-  /** The ERP says that it has one for this reference. */
-  | ({ readonly kind: 'duplicate'; readonly receipt: string } & Told)
+  /** The ERP has one for this reference. Whether it is this event's may still have to be looked up. */
+  | ({ readonly kind: 'already_posted'; readonly receipt: string } & Told)
+  /** The ERP holds a document of another event under this reference. */
+  | ({ readonly kind: 'reference_conflict' } & Told)
   /** The ERP refuses this document. */
   | ({ readonly kind: 'rejected'; readonly message: string } & Told)
   /** Surely not applied. */
@@ -63,7 +83,10 @@ export type PostResult =
     } & Told)
   /** It may have been applied: look up before anything is posted again. */
   | ({ readonly kind: 'unknown'; readonly message: string } & Told)
-  /** Nothing was sent, because `mayWrite` said no or the process is stopping. */
+  /**
+   * Nothing was sent, because `mayWrite` said no or the process is stopping. An adapter that posts in several steps also
+   * says so between two of them, where its next post goes on from there.
+   */
   | ({ readonly kind: 'withheld' } & Told);
 
 export type FindResult =
@@ -72,6 +95,10 @@ export type FindResult =
    * all are another event's. More than one receipt: the ERP holds duplicates.
    */
   | { readonly kind: 'found'; readonly receipts: readonly string[]; readonly belongs: boolean }
+  /**
+   * This event's document was begun and has no effect yet: posting goes on with it. `receipt` is the ERP's name for it.
+   */
+  | { readonly kind: 'incomplete'; readonly receipt: string }
   /** The ERP answered, completely and readably, that it holds none. */
   | { readonly kind: 'absent' }
   /** No answer that proves anything. */

@@ -13,6 +13,7 @@ const LISTED = ['posted', 'duplicate', 'rejected', 'failed'] as const satisfies 
  * password would dead-letter a night of documents; a configured number stands above them.
  */
 const SURELY_NOT_APPLIED: ReadonlySet<number> = new Set([401, 403, 404, 408, 425, 429]);
+export const isSurelyNotApplied = (status: number): boolean => SURELY_NOT_APPLIED.has(status);
 
 /** Lists that contradict each other, as one sentence each. Which of two lists wins must not be a guess. */
 export function contradictions(answers: Answers): string[] {
@@ -37,6 +38,6 @@ export function meaningOf(status: number, answers: Answers): Meaning {
     LISTED.find((meaning) => answers[meaning].some((candidate) => candidate === entry));
   const byNumber = listed(status);
   if (byNumber !== undefined) return byNumber;
-  if (SURELY_NOT_APPLIED.has(status)) return 'failed';
+  if (isSurelyNotApplied(status)) return 'failed';
   return listed(`${Math.trunc(status / 100)}xx`) ?? 'unknown';
 }

@@ -14,6 +14,7 @@ import {
   mappingError,
 } from './expression.ts';
 import { type FindReading, interpretFind } from './find-answer.ts';
+import { type ListPlan, compileList, listDocuments } from './http-list.ts';
 import { readAnswer } from './json.ts';
 import { type PostReading, interpretPost } from './post-answer.ts';
 import { type TargetUrl, createTargetUrl } from './target-url.ts';
@@ -31,6 +32,7 @@ interface Plan {
   readonly post: PostReading & { readonly path: Expression };
   readonly find?: FindReading & { readonly path: Expression };
   readonly count?: { readonly path: Expression; readonly value: Expression };
+  readonly list?: ListPlan;
 }
 
 /**
@@ -39,7 +41,7 @@ interface Plan {
  */
 export function createHttpAdapter(config: HttpAdapter, client: HttpClient): ErpAdapter {
   const plan = createPlan(config);
-  const { find, count } = plan;
+  const { find, count, list } = plan;
   return {
     async post(document, reference, guard, event) {
       const input = { event, document, reference };
@@ -73,6 +75,10 @@ export function createHttpAdapter(config: HttpAdapter, client: HttpClient): ErpA
       },
     }),
     ...(count && { count: () => readCount(client, plan, count.value, config.count?.timeout ?? 0) }),
+    ...(list && {
+      list: (since, signal) =>
+        listDocuments(list, { client, url: plan.url, headers: plan.headers, since, signal }),
+    }),
     close() {}, // the client is the caller's, and there is nothing else
   };
 }
@@ -139,7 +145,7 @@ function createPlan(config: HttpAdapter): Plan {
   const compiler = createCompiler();
   const compile = (path: string, source: string): Expression => compiler.compile(`adapter.${path}`, source);
   const secrets = Object.entries(config.headers).flatMap(([name, value]) => secretsOf(name, value));
-  const { post, find, count } = config;
+  const { post, find, count, list } = config;
   const plan: Plan = {
     url: createTargetUrl(config.baseUrl, compiler),
     headers: checkHeaders(config, compiler),
@@ -161,6 +167,7 @@ function createPlan(config: HttpAdapter): Plan {
     ...(count && {
       count: { path: compile('count.path', count.path), value: compile('count.value', count.value) },
     }),
+    ...(list && { list: compileList(list, compile) }),
   };
   for (const contradiction of contradictions(post.answers))
     compiler.mistake('adapter.post.answers', contradiction);

@@ -49,7 +49,11 @@ async function interpretStatus(
   switch (kind) {
     case 'posted':
     case 'duplicate':
-      return { kind, receipt: await readReceipt(reading.receipt, outcome, input), ...told };
+      return {
+        kind: kind === 'posted' ? kind : 'already_posted',
+        receipt: await readReceipt(reading.receipt, outcome, input),
+        ...told,
+      };
     case 'rejected':
       return { kind, message: `The ERP refuses the document (${status}).`, ...told };
     case 'failed': {

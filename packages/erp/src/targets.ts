@@ -5,6 +5,7 @@ import { AppError } from '@breakwater/runtime/errors';
 import type { ErpAdapter } from './adapter.ts';
 import { createHttpAdapter } from './http-adapter.ts';
 import { type Mapping, createMapping } from './mapping.ts';
+import { createTrytonAdapter } from './tryton-adapter.ts';
 
 /** A configured ERP, ready to be posted to. */
 export interface ReadyErpTarget {
@@ -50,6 +51,8 @@ function createAdapter(target: ErpTarget, client: HttpClient): ErpAdapter {
   switch (target.adapter.kind) {
     case 'http':
       return createHttpAdapter(target.adapter, client);
+    case 'tryton':
+      return createTrytonAdapter(target.adapter, client);
   }
 }
 

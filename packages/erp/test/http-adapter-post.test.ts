@@ -71,7 +71,7 @@ describe('a post', () => {
 
   test('that meets a unique constraint is a duplicate with the receipt that is there', async () => {
     server.behave({ kind: 'answer', status: 409, body: '{"receipt_no":"GR-7"}' });
-    expect(await post()).toMatchObject({ kind: 'duplicate', receipt: 'GR-7', code: '409' });
+    expect(await post()).toMatchObject({ kind: 'already_posted', receipt: 'GR-7', code: '409' });
   });
 
   test('that the ERP refuses keeps the words of the ERP', async () => {

@@ -33,7 +33,7 @@ afterEach(async () => {
 /** The adapter of the demonstration's configuration. */
 function adapterConfig(): HttpAdapter {
   const config = demonstration({ ERP_SIMULATOR_URL: url }).erpTargets['receipts']?.adapter;
-  if (!config) throw new Error('the demonstration has no ERP target called receipts');
+  if (config?.kind !== 'http') throw new Error('the demonstration has no http target called receipts');
   return config;
 }
 
@@ -80,7 +80,7 @@ test('an ERP that hangs leaves an unknown', async () => {
 test('a unique constraint answers with the receipt that is there', async () => {
   await post();
   await faults({ uniqueReference: true });
-  expect(await post()).toMatchObject({ kind: 'duplicate', receipt: 'GR-000001', code: '409' });
+  expect(await post()).toMatchObject({ kind: 'already_posted', receipt: 'GR-000001', code: '409' });
 });
 
 test('a document without a warehouse is refused in the ERP’s own words', async () => {

@@ -1,7 +1,7 @@
 import type { Attempt, Delivery } from '@breakwater/contracts/delivery';
 import { formatDuration } from '@breakwater/contracts/duration';
 import { type Blame, blameFor, remedyFor } from '@breakwater/contracts/failure-class';
-import type { ResponseSample } from '@breakwater/contracts/attempt-result';
+import { OWN_WORDS, type ResponseSample } from '@breakwater/contracts/attempt-result';
 import { count } from '../output/count.ts';
 import { printableLines } from '../output/printable.ts';
 import { renderFields, renderTable } from '../output/table.ts';
@@ -148,7 +148,10 @@ export function remediesOf({ attempts }: Delivery): ReadonlyMap<string, string> 
 
 function renderSample(sample: Sample | undefined): string {
   if (!sample) return '';
-  const title = `Answer to attempt ${sample.attempt} (${printableLines(sample.contentType || 'no content type').replaceAll('\n', ' ')}${sample.truncated ? ', cut' : ''}):`;
+  const own = sample.contentType === OWN_WORDS;
+  const title = own
+    ? `Reason of attempt ${sample.attempt}:`
+    : `Answer to attempt ${sample.attempt} (${printableLines(sample.contentType || 'no content type').replaceAll('\n', ' ')}${sample.truncated ? ', cut' : ''}):`;
   // The margin keeps a receiver's text apart from ours, so that it cannot pretend to be a line of this output.
   const lines = printableLines(sample.text)
     .split('\n')

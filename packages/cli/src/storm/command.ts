@@ -130,11 +130,12 @@ async function setFaults(
 ): Promise<() => Promise<void>> {
   if (options.erpLatency === undefined && options.erpErrorRate === undefined) return async () => undefined;
   const target = config.routes.find((route) => route.source === source)?.target;
-  const baseUrl = target === undefined ? undefined : config.erpTargets[target]?.adapter.baseUrl;
+  const adapter = target === undefined ? undefined : config.erpTargets[target]?.adapter;
+  const baseUrl = adapter?.kind === 'http' ? adapter.baseUrl : undefined; // a real ERP has no faults to set
   if (baseUrl === undefined)
     throw new AppError(
       'request_invalid',
-      `No route leads from ${source} to an ERP, so there is none whose faults could be set.`,
+      `No route leads from ${source} to an ERP simulator, so there is none whose faults could be set.`,
     );
   try {
     const before = await readFaults(baseUrl);

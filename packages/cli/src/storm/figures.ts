@@ -82,7 +82,7 @@ async function countDocuments(
   for (let asked = 0; asked < LOOKUPS; asked += 1) {
     const found = await target.adapter.find?.(reference, input, document.ok ? document.value : undefined);
     if (found?.kind === 'found') return found.receipts.length;
-    if (found?.kind === 'absent') return 0;
+    if (found?.kind === 'absent' || found?.kind === 'incomplete') return 0;
     await pause(20);
   }
   return undefined;
