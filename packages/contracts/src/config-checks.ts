@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { formatDuration } from './duration.ts';
 import { RESERVED_SOURCE } from './reserved.ts';
 
 /** Names that would be mistaken for something else in a metric or a ledger. */
@@ -30,6 +31,25 @@ export function checkAcross(config: unknown, context: z.core.$RefinementCtx): vo
     issue(['encryptionKeys', index], 'expected base64 of 32 bytes (openssl rand -base64 32)');
   }
   checkRoutes(listOf(config, 'routes'), sources, erpTargets, issue);
+  checkDedupe(config, sources, erpTargets, issue);
+}
+
+/** An id is remembered at least as long as its deliveries are retried, or a late repetition could overtake them. */
+function checkDedupe(config: unknown, sources: Members, erpTargets: Members, issue: Issue): void {
+  const schedules = [
+    listOf(partOf(config, 'deliveries'), 'retrySchedule'),
+    ...[...erpTargets.values()].map((target) => listOf(target, 'retrySchedule')),
+  ];
+  const retriedMs = Math.max(
+    ...schedules.map((waits) => waits.reduce<number>((sum, wait) => sum + Number(wait), 0)),
+  );
+  const check = (path: (string | number)[], ttlMs: unknown): void => {
+    if (typeof ttlMs === 'number' && ttlMs < retriedMs)
+      issue(path, `deliveries are retried for ${formatDuration(retriedMs)}: expected at least that`);
+  };
+  check(['ingest', 'dedupe'], partOf(partOf(config, 'ingest'), 'dedupe'));
+  for (const [name, source] of sources)
+    check(['sources', name, 'dedupe', 'ttl'], partOf(partOf(source, 'dedupe'), 'ttlMs'));
 }
 
 type Members = ReadonlyMap<string, unknown>;

@@ -3,6 +3,7 @@ import { applyPreset, PresetName, unverifiedFacts } from './presets.ts';
 import { Answers } from './source-answers.ts';
 import { Check, MAX_SELECTED_SECRETS } from './source-check.ts';
 import { coverageOf, isSigned } from './source-coverage.ts';
+import { Dedupe } from './source-dedupe.ts';
 import { Challenge, METHODS, Ping } from './source-handshake.ts';
 import { expressions, pointer, saidByBranch } from './source-parts.ts';
 import { checkSource } from './source-rules.ts';
@@ -95,8 +96,7 @@ const SourceShape = z.strictObject({
    */
   replayKey: z.enum(REPLAY_KEYS).optional(),
   onMissingId: z.enum(['reject', 'hash', 'undeduped']).default('reject'),
-  /** `none`: every delivery is an event, for providers that say only "look at tr_1 again". */
-  dedupe: z.enum(['event', 'none']).default('event'),
+  dedupe: Dedupe.prefault('event'),
   type: expressions.optional(),
   entity: expressions.optional(),
   maxBodyBytes: bodyBytes.default(1024 * 1024),
@@ -116,13 +116,15 @@ export const Source = z.preprocess(
     checkSource(shape, context);
     const { auth = [], eventId = [], eventIdSigned, replayKey, ...source } = shape;
     const coverage = coverageOf(shape);
+    // Who repeats a captured request there makes somebody look again, and equal ones are merged while that is to come.
+    const merges = source.dedupe.policy === 'coalesce';
     const signed = eventIdSigned ?? eventId.every((expression) => isSigned(expression, coverage));
     return {
       ...source,
       auth,
       eventId,
       eventIdSigned: signed,
-      replayKey: replayKey ?? (signed ? ('none' as const) : ('signature' as const)),
+      replayKey: replayKey ?? (signed || merges ? ('none' as const) : ('signature' as const)),
       /** Facts about the provider that nobody has confirmed; `config check` shows them. */
       unverified: unverifiedFacts(source.preset),
     };

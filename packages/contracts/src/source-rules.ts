@@ -132,13 +132,21 @@ function checkReplay(source: SourceShape, coverage: Coverage, report: Report): v
     (coverage.mode === 'all' || coverage.checks.every(({ kind }) => kind === 'signature'));
   if (source.replayKey === 'signature' && !everyWaySigns)
     report(['replayKey'], 'a request may pass without a signature here, so choose body or none');
+  if (source.dedupe.policy === 'coalesce') {
+    if (source.replayKey !== undefined && source.replayKey !== 'none')
+      report(
+        ['replayKey'],
+        'notifications that are merged are alike, so a replay key would refuse the next change: choose none',
+      );
+    return;
+  }
   if (source.replayKey !== undefined) return;
   if (source.eventId && !everyWaySigns && source.eventIdSigned !== true)
     report(
       ['replayKey'],
       'nothing signs the event id: choose body (one body is one event), or none and accept that whoever holds a secret or a captured request can make events',
     );
-  else if (source.dedupe === 'none' && !signatures.every(({ timestamp }) => timestamp !== undefined))
+  else if (source.dedupe.policy === 'none' && !signatures.every(({ timestamp }) => timestamp !== undefined))
     report(
       ['replayKey'],
       'without dedupe and a signed timestamp a captured request is a new event each time: choose signature, body, or none',

@@ -158,6 +158,18 @@ test('dedupe for ever is a hundred years', () => {
   expect(BreakwaterConfig.parse({ ingest: { dedupe: 'forever' } }).ingest.dedupe).toBe(36_500 * 86_400_000);
 });
 
+test('an id is remembered for as long as its deliveries are retried, or the configuration is refused', () => {
+  const text = mistakes({
+    ingest: { dedupe: '7h' },
+    sources: { shop: { ...source, dedupe: { ttl: '1h' } }, bank: { ...source, dedupe: { ttl: 'forever' } } },
+  });
+  expect(text).toMatch(/deliveries are retried for 7h 21m.*\n.*ingest.dedupe/);
+  expect(text).toContain('sources.shop.dedupe.ttl');
+  expect(text).not.toContain('sources.bank');
+  const short = { ingest: { dedupe: '5m' }, deliveries: { retrySchedule: ['0s', '1m'] } };
+  expect(mistakes(short)).toBe('');
+});
+
 test('a value of the wrong type does not hide what is wrong elsewhere', () => {
   const text = mistakes({
     deliveries: { maxInFlight: 'many' },

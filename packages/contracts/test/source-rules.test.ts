@@ -138,6 +138,26 @@ test.each<[string, object, RegExp]>([
     /captured request is a new event each time/,
   ],
   [
+    'a window without merging',
+    { dedupe: { window: '5s' } },
+    /dedupe.window: a window belongs to policy coalesce/,
+  ],
+  [
+    'a ttl of what is not remembered',
+    { dedupe: { policy: 'none', ttl: '60d' } },
+    /dedupe.ttl: a ttl belongs/,
+  ],
+  [
+    'a window longer than anybody waits',
+    { dedupe: { policy: 'coalesce', window: '2h' } },
+    /expected at most 1h/,
+  ],
+  [
+    'merged notifications with a replay key, which would refuse the next change',
+    { dedupe: 'coalesce', replayKey: 'body' },
+    /replayKey: notifications that are merged are alike/,
+  ],
+  [
     'an id with the number of the attempt',
     { eventId: { concat: [{ pointer: '/id' }, { pointer: '/attemptNumber' }] } },
     /changes with every attempt/,
@@ -213,7 +233,7 @@ test('a configuration from before, with one check and nothing else, means what i
     eventId: [{ pointer: '/id' }],
     eventIdSigned: true,
     replayKey: 'none',
-    dedupe: 'event',
+    dedupe: { policy: 'event', windowMs: 0 },
     onMissingId: 'reject',
     parse: { format: 'json' },
     unverified: [],

@@ -1,4 +1,4 @@
-import { hashId, newId } from '@breakwater/contracts/ids';
+import { hashBytes, hashId, newId } from '@breakwater/contracts/ids';
 import type { Source } from '@breakwater/contracts/source-config';
 import type { SignedRequest } from '@breakwater/signatures/headers';
 import type { LocatedItem } from '@breakwater/signatures/locate';
@@ -26,8 +26,7 @@ export function incomingEvents(
       operator: source.operator,
       source: name,
       ...event,
-      // Each delivery is an event of its own, so each has an id of its own.
-      ...((source.dedupe === 'none' || undeduped) && { eventId: `${event.eventId}-${fresh(index)}` }),
+      ...identityOf(name, source, event.eventId, document.bytes, { undeduped, fresh: () => fresh(index) }),
       contentType: (request.headers['content-type']?.[0] ?? '').slice(0, CONTENT_TYPE_MAX),
       bytes: document.bytes,
       receivedAt: request.nowMs,
@@ -35,4 +34,27 @@ export function incomingEvents(
       ...(signedBytes === undefined ? {} : { replayKey: hashId(source.operator, name, signedBytes) }),
     };
   });
+}
+
+/** Where a delivery is an event of its own, or until it is merged, its event has an id of its own. */
+function identityOf(
+  name: string,
+  { operator, dedupe }: Source,
+  eventId: string,
+  bytes: Buffer,
+  { undeduped, fresh }: { readonly undeduped: true | undefined; readonly fresh: () => string },
+): Pick<IncomingEvent, 'dedupeMs' | 'coalesce'> & { readonly eventId: string } {
+  if (undeduped || dedupe.policy === 'none') return { eventId: `${eventId}-${fresh()}` };
+  if (dedupe.policy === 'event')
+    return { eventId, ...(dedupe.ttlMs !== undefined && { dedupeMs: dedupe.ttlMs }) };
+  const own = fresh();
+  return {
+    eventId: `${eventId}-${own}`,
+    coalesce: {
+      // Only equal bytes: what another body says must not be swallowed.
+      claim: hashId('coalesce', operator, name, eventId, hashBytes(bytes)),
+      fresh: own,
+      windowMs: dedupe.windowMs,
+    },
+  };
 }

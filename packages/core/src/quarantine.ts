@@ -134,7 +134,11 @@ export async function retryQuarantined(
   for (const event of events) {
     const result = await doors?.acceptor.accept(event);
     if (result?.kind === 'unavailable') return { kind: 'unavailable', message: result.message };
-    taken.push({ eventId: event.eventId, deduped: result !== undefined && result.kind !== 'accepted' });
+    const merged = result?.kind === 'duplicate' ? result.eventId : undefined;
+    taken.push({
+      eventId: merged ?? event.eventId,
+      deduped: result !== undefined && result.kind !== 'accepted',
+    });
   }
   if (doors !== undefined) await releaseQuarantine(doors.redis, doors.keys, entry, doors.by);
   return { kind: 'accepted', events: taken };

@@ -33,10 +33,11 @@ export async function takeAll(
     const eventId = events[failed]?.eventId;
     return { kind: 'unavailable', message: trouble.message, about: eventId === undefined ? {} : { eventId } };
   }
-  const acknowledged = events.map(({ eventId }, index) => ({
-    eventId,
-    deduped: results[index]?.kind !== 'accepted',
-  }));
+  const acknowledged = events.map(({ eventId }, index) => {
+    const result = results[index];
+    const merged = result?.kind === 'duplicate' ? result.eventId : undefined;
+    return { eventId: merged ?? eventId, deduped: result?.kind !== 'accepted' };
+  });
   const [only] = acknowledged;
   if (source.batch === undefined && only !== undefined) {
     const reply = acknowledgement(source, only.eventId, only.deduped);
