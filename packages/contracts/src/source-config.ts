@@ -32,14 +32,15 @@ export type Secret = z.infer<typeof Secret>;
 const MAX_BODY_BYTES = 25 * 1024 * 1024; // GitHub and GitLab send up to 25 MiB
 const bodyBytes = z.int().min(1).max(MAX_BODY_BYTES);
 
+const mediaTypes = z
+  .array(z.string().regex(/^[^\s;,/]+\/[^\s;,/]+$/, 'expected a media type such as application/json'))
+  .min(1)
+  .transform((types) => types.map((type) => type.toLowerCase()));
+
 const RequestRules = z.strictObject({
   methods: z.array(z.enum(METHODS)).min(1).default(['POST']),
   /** Media types that are taken, without parameters; any by default. */
-  contentTypes: z
-    .array(z.string().regex(/^[^\s;,/]+\/[^\s;,/]+$/, 'expected a media type such as application/json'))
-    .min(1)
-    .transform((types) => types.map((type) => type.toLowerCase()))
-    .optional(),
+  contentTypes: mediaTypes.optional(),
   /** Content encodings that are taken; none by default, because a small upload can inflate to a large one. */
   encodings: z.array(z.enum(['gzip'])).default([]),
   /** What a compressed request's signature is over: the bytes as received, or as decoded. */
@@ -53,6 +54,13 @@ const Batch = z.strictObject({
   pointer,
   /** Within an element, where the item is. */
   item: pointer.default(''),
+  /**
+   * Within an element, where lists of items are, of which it may have some: `/changes` and `/messaging` in Meta's entries.
+   * An element with none of them is an item itself, so that nothing of a delivery is passed over.
+   */
+  nested: z.array(pointer).min(1).max(10).optional(),
+  /** Only deliveries of these media types are batches; any other is one event. By default all are. */
+  contentTypes: mediaTypes.optional(),
   /** Items of one delivery; each costs a look-up and a Redis command. */
   max: z.int().min(1).max(1_000).default(100),
   /** What a verified delivery without items is answered with. */

@@ -89,5 +89,6 @@ function isPartSigned(part: SignedPart | Locator, coverage: Coverage): boolean {
 function isSamePlace(signed: SignedPart, part: SignedPart | Locator): boolean {
   if (typeof signed !== 'object' || typeof part !== 'object') return false;
   if ('header' in signed) return 'header' in part && signed.header === part.header;
-  return 'pointer' in signed && 'pointer' in part && signed.pointer === part.pointer;
+  if (!('pointer' in signed) || !('pointer' in part) || signed.pointer !== part.pointer) return false;
+  return !('in' in part) || part.in === undefined || part.in === 'item'; // what is signed is the item's
 }

@@ -3,7 +3,7 @@ import { MAX_SECRETS } from './source-check.ts';
 import { signatureMistakes } from './source-check-rules.ts';
 import { type Coverage, coverageOf, coversDocument, isSigned, signatureChecks } from './source-coverage.ts';
 import type { SourceShape } from './source-config.ts';
-import type { Expression, SignedPart } from './source-parts.ts';
+import { type Expression, isOfItem, partsOf } from './source-parts.ts';
 
 type Report = (path: (string | number)[], message: string) => void;
 
@@ -116,9 +116,7 @@ function checkIds(source: SourceShape, coverage: Coverage, report: Report): void
 }
 
 function placesOf(expression: Expression): string[] {
-  const parts: readonly (Expression | SignedPart)[] =
-    'concat' in expression ? expression.concat : 'sha256' in expression ? expression.sha256 : [expression];
-  return parts.flatMap((part) => {
+  return partsOf(expression).flatMap((part) => {
     if (typeof part !== 'object') return [];
     if ('header' in part) return [part.header];
     return 'pointer' in part ? [part.pointer] : [];
@@ -174,16 +172,30 @@ function checkParsing(source: SourceShape, report: Report): void {
     );
 }
 
-const isOfItem = (expression: Expression): boolean =>
-  'sha256' in expression || placesOf(expression).some((place) => place.startsWith('/') || place === '');
-
 function checkBatch(source: SourceShape, report: Report): void {
   const { batch } = source;
+  for (const setting of ['eventId', 'type', 'entity'] as const) {
+    const scoped = (source[setting] ?? [])
+      .flatMap(partsOf)
+      .some((part) => typeof part === 'object' && 'in' in part);
+    if (!batch && scoped) report([setting], 'in says where in a batch to look, and this source has no batch');
+  }
   if (!batch) return;
   if (batch.signature === 'perItem' && batch.empty === 'ack')
     report(['batch', 'empty'], 'without items nothing was verified: choose reject');
-  for (const [index, expression] of (source.eventId ?? []).entries()) {
-    if (!isOfItem(expression))
+  if (batch.signature === 'perItem' && batch.contentTypes)
+    report(
+      ['batch', 'contentTypes'],
+      'the sender chooses the content type, so it cannot decide what is signed',
+    );
+  if (batch.nested && batch.item !== '')
+    report(['batch', 'item'], 'item and nested both say where items are: choose one');
+  if (source.parse.format === 'form' && source.parse.formField === undefined)
+    report(['batch'], 'the fields of a form are no list: name the field that holds one in parse.formField');
+  const ids = source.eventId ?? [];
+  for (const [index, expression] of ids.entries()) {
+    // Headers are passed over in a batch where other deliveries are single events.
+    if (!isOfItem(expression) && (batch.contentTypes === undefined || !ids.some(isOfItem)))
       report(['eventId', index], 'the items of a batch share their headers: take the id from the item');
   }
 }

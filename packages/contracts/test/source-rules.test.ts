@@ -206,6 +206,34 @@ test.each<[string, object, RegExp]>([
     /share their headers/,
   ],
   [
+    'an id that all items of one element share',
+    { batch: { pointer: '/a', nested: ['/b'] }, eventId: { pointer: '/id', in: 'element' } },
+    /items of a batch share/,
+  ],
+  [
+    'a place in a batch where there is none',
+    { type: { pointer: '/t', in: 'delivery' } },
+    /type: in says where in a batch to look/,
+  ],
+  [
+    'two ways to the item',
+    { batch: { pointer: '/a', item: '/b', nested: ['/c'] } },
+    /item and nested both say where/,
+  ],
+  [
+    'a batch of a form without a field that holds it',
+    { parse: { format: 'form' }, batch: { pointer: '/a' } },
+    /name the field that holds one/,
+  ],
+  [
+    'a content type that decides what is signed',
+    {
+      auth: check({ signature: { pointer: '/sig', encoding: 'hex' }, signed: [{ pointer: '/id' }] }),
+      batch: { pointer: '/items', signature: 'perItem', contentTypes: ['a/b'] },
+    },
+    /cannot decide what is signed/,
+  ],
+  [
     'a challenge that any request would be',
     { challenges: [{ when: { method: 'POST' }, verified: false, echo: { query: 'c' } }] },
     /would swallow events/,
@@ -258,4 +286,7 @@ test('an id counts as signed only where every way to pass signs it', () => {
   };
   expect(signed(item)).toBe(true);
   expect(signed({ ...item, eventId: { pointer: '/other' } })).toBe(false);
+  // An element's own /id is another value than the item's, which is signed.
+  const mixed = { concat: [{ pointer: '/id' }, { pointer: '/id', in: 'element' }] };
+  expect(signed({ ...item, batch: { ...item.batch, nested: ['/list'] }, eventId: mixed })).toBe(false);
 });

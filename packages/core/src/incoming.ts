@@ -1,6 +1,7 @@
 import { hashBytes, hashId, newId } from '@breakwater/contracts/ids';
 import type { Source } from '@breakwater/contracts/source-config';
 import type { SignedRequest } from '@breakwater/signatures/headers';
+import { isBatch } from '@breakwater/signatures/items';
 import type { LocatedItem } from '@breakwater/signatures/locate';
 import { replayKeyOf } from '@breakwater/signatures/signed-content';
 import type { IncomingEvent } from './accept.ts';
@@ -20,7 +21,7 @@ export function incomingEvents(
   fresh: (index: number) => string = newId,
 ): IncomingEvent[] {
   return located.map(({ document, undeduped, ...event }, index) => {
-    const item = source.batch === undefined || event.parked ? undefined : index;
+    const item = !isBatch(source, request) || event.parked ? undefined : index;
     const signedBytes = replayKeyOf(source, request, document, item);
     return {
       operator: source.operator,

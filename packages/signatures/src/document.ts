@@ -1,9 +1,18 @@
-import { parsePointer, resolvePointer, textAt } from '@breakwater/contracts/pointer';
+import { findSpan } from '@breakwater/contracts/json-spans';
+import { parsePointer, textAt } from '@breakwater/contracts/pointer';
 import type { Source } from '@breakwater/contracts/source-config';
+import type { Scope } from '@breakwater/contracts/source-parts';
 import type { HeaderRead, SignedRequest } from './headers.ts';
-import { eachElement, findSpan } from '@breakwater/contracts/json-spans';
 
 type ParseRules = Source['parse'];
+
+/** Where an item of a batch was found. */
+export interface Outer {
+  /** The element of the batch's list. */
+  readonly element: () => ParsedBody;
+  /** The whole body. */
+  readonly delivery: ParsedBody;
+}
 
 /**
  * A body as the source reads it; decoded and parsed when somebody first asks, and at most once. Never changed and never
@@ -13,13 +22,16 @@ export class ParsedBody {
   /** Why the body could not be read, once somebody needed it. */
   failure: string | undefined;
   readonly bytes: Buffer;
+  /** Of an item of a batch: what it was found in. */
+  readonly outer: Outer | undefined;
   readonly #parse: ParseRules;
   #json: { readonly text: string; readonly value: unknown } | undefined;
   #form: readonly (readonly [string, string])[] | undefined;
 
-  constructor(bytes: Buffer, parse: ParseRules) {
+  constructor(bytes: Buffer, parse: ParseRules, outer?: Outer) {
     this.bytes = bytes;
     this.#parse = parse;
+    this.outer = outer;
   }
 
   /** Text of the scalar at a pointer, numbers exactly as written. Undefined where there is none. */
@@ -46,27 +58,15 @@ export class ParsedBody {
     return { kind: 'one', text };
   }
 
-  /**
-   * The elements of a list, each as a document of its own with its exact bytes. Undefined where there is no list; null
-   * counts as an empty one (Xero sends it). One more than `max` at most.
-   */
-  itemsAt(pointer: string, item: string, max: number): ParsedBody[] | undefined {
-    const json = this.#read();
-    if (json === undefined) return undefined;
-    const tokens = parsePointer(pointer) ?? [];
-    const list = resolvePointer(json.value, tokens);
-    if (list === null) return [];
-    const span = findSpan(json.text, tokens);
-    if (!Array.isArray(list) || typeof span === 'string') return undefined;
-    const inner = parsePointer(item) ?? [];
-    const items: ParsedBody[] = [];
-    for (const { start, end } of eachElement(json.text, span.start).take(max + 1)) {
-      const element = json.text.slice(start, end);
-      const found = inner.length === 0 ? { start: 0, end: element.length } : findSpan(element, inner);
-      if (typeof found === 'string') return undefined;
-      items.push(new ParsedBody(Buffer.from(element.slice(found.start, found.end)), { format: 'json' }));
-    }
-    return items;
+  /** The body as JSON, with its text. Undefined where it is none. */
+  json(): { readonly text: string; readonly value: unknown } | undefined {
+    return this.#read();
+  }
+
+  /** What a pointer of that scope looks into. Without a batch there is only one. */
+  in(scope: Scope): ParsedBody {
+    if (scope === 'element') return this.outer?.element() ?? this;
+    return scope === 'delivery' ? (this.outer?.delivery ?? this) : this;
   }
 
   /** Fields of a form body in their order, decoded. Undefined where the body is no UTF-8. */

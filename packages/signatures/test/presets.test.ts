@@ -146,10 +146,14 @@ const SAMPLES: Readonly<Record<(typeof PRESET_NAMES)[number], Sample>> = {
     timed: true,
   },
   quickbooks: {
-    body: '{"eventNotifications":[]}',
+    body: '{"eventNotifications":[{"realmId":"r1","dataChangeEvent":{"entities":[{"name":"Customer","id":"1","operation":"Create","lastUpdated":"2026-01-02T03:04:05Z"},{"name":"Invoice","id":"7","operation":"Delete","lastUpdated":"t2"}]}},{"realmId":"r2","dataChangeEvent":{"entities":[{"name":"Customer","id":"1","operation":"Create","lastUpdated":"t3"}]}}]}',
     headers: (body) => ({ 'intuit-signature': mac(body, 'base64') }),
-    ids: [BODY_ID],
-    type: '',
+    ids: [
+      'r1:Customer:1:Create:2026-01-02T03%3A04%3A05Z',
+      'r1:Invoice:7:Delete:t2',
+      'r2:Customer:1:Create:t3',
+    ],
+    type: 'Customer.Create',
   },
   twilio: {
     body: 'MessageStatus=sent&MessageSid=SM1',
@@ -177,11 +181,11 @@ const SAMPLES: Readonly<Record<(typeof PRESET_NAMES)[number], Sample>> = {
     timed: true,
   },
   meta: {
-    body: '{"object":"page","entry":[]}',
+    body: '{"object":"page","entry":[{"id":"p1","time":1767323045,"changes":[{"field":"feed","value":{}},{"field":"feed","value":{"n":1.10}}]},{"id":"p1","time":1767323046,"messaging":[{"message":{"mid":"m1"}}]}]}',
     settings: { values: { verifyToken: 'agreed' } },
     headers: (body) => ({ 'x-hub-signature-256': `sha256=${mac(body, 'hex')}` }),
-    ids: [BODY_ID],
-    type: 'page',
+    ids: [BODY_ID, BODY_ID, BODY_ID],
+    type: 'page.feed',
   },
   mollie: {
     body: '{"id":"event_1","type":"payment-link.paid"}',

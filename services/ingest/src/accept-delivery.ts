@@ -1,6 +1,7 @@
 import type { AcceptResult, Acceptor } from '@breakwater/core/accept';
 import { incomingEvents } from '@breakwater/core/incoming';
 import type { WebhookOutcome } from '@breakwater/runtime/metrics-ingest';
+import { isBatch } from '@breakwater/signatures/items';
 import type { LocatedItem } from '@breakwater/signatures/locate';
 import { acknowledgement, batchAcknowledgement } from './answers.ts';
 import type { KnownSource, Received, TimedRequest } from './receive.ts';
@@ -39,7 +40,7 @@ export async function takeAll(
     return { eventId: merged ?? eventId, deduped: result?.kind !== 'accepted' };
   });
   const [only] = acknowledged;
-  if (source.batch === undefined && only !== undefined) {
+  if (!isBatch(source, request) && only !== undefined) {
     const reply = acknowledgement(source, only.eventId, only.deduped);
     return { kind: 'taken', reply, outcome: outcomeOf(results), eventId: only.eventId };
   }

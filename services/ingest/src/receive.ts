@@ -6,7 +6,7 @@ import type { SourceRecorder } from '@breakwater/core/source-recorder';
 import type { ErrorCode } from '@breakwater/runtime/errors';
 import type { WebhookOutcome } from '@breakwater/runtime/metrics-ingest';
 import { type Handshake, handshakeOf } from '@breakwater/signatures/handshake';
-import { headerLines, type SignedRequest } from '@breakwater/signatures/headers';
+import { headerLines, mediaTypeOf, type SignedRequest } from '@breakwater/signatures/headers';
 import { locateEvents } from '@breakwater/signatures/locate';
 import { secretsUsed, type Verifier } from '@breakwater/signatures/verify';
 import { takeAll } from './accept-delivery.ts';
@@ -96,8 +96,7 @@ export async function receive(
 function refuseByHeaders(source: Source, request: IncomingMessage): Received | undefined {
   const { contentTypes } = source.request;
   if (contentTypes === undefined || request.method === 'GET') return undefined;
-  const type = (request.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
-  return contentTypes.includes(type)
+  return contentTypes.includes(mediaTypeOf(request.headers['content-type'] ?? ''))
     ? undefined
     : refuse(
         source,

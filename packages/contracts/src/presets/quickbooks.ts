@@ -11,12 +11,30 @@ export const quickbooks: Preset = {
         encoding: 'base64',
       },
     },
+    batch: {
+      pointer: '/eventNotifications',
+      nested: ['/dataChangeEvent/entities'],
+      max: 1000,
+      empty: 'ack',
+    },
     eventId: {
-      sha256: ['body'],
+      concat: [
+        { pointer: '/realmId', in: 'element' },
+        { pointer: '/name' },
+        { pointer: '/id' },
+        { pointer: '/operation' },
+        { pointer: '/lastUpdated' },
+      ],
+    },
+    // A refusal would hold up everything behind it. So what has none of these is taken, a retry of it once more.
+    onMissingId: 'undeduped',
+    type: [{ concat: [{ pointer: '/name' }, { pointer: '/operation' }], separator: '.' }],
+    entity: {
+      concat: [{ pointer: '/realmId', in: 'element' }, { pointer: '/name' }, { pointer: '/id' }],
     },
   },
   unverified: [
     'the signature is base64 HMAC-SHA256 of the body under the verifier token',
-    'retries have the same bytes',
+    'company, entity, operation and time of the change name it, and stay the same in retries',
   ],
 };
