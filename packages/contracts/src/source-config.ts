@@ -71,7 +71,10 @@ export type Batch = z.infer<typeof Batch>;
 
 export const PARSE_FORMATS = ['json', 'form', 'xml', 'text', 'none'] as const;
 const Parse = z.strictObject({
-  /** Pointers look into `json`, and into `form` by field name; `xml`, `text` and `none` are taken as bytes. */
+  /**
+   * Pointers look into `json`, into `form` by field name and into `xml` by names of elements (`/order/0/line/@id`); `text`
+   * and `none` are taken as bytes.
+   */
   format: z.enum(PARSE_FORMATS).default('json'),
   /** Field of a form that holds the document, as JSON. */
   formField: z.string().min(1).optional(),

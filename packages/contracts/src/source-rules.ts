@@ -155,7 +155,8 @@ function checkParsing(source: SourceShape, report: Report): void {
   const { format, formField } = source.parse;
   if (formField !== undefined && format !== 'form')
     report(['parse', 'formField'], 'formField belongs to format form');
-  const opaque = format !== 'json' && format !== 'form';
+  const opaque = format === 'text' || format === 'none';
+  if (format === 'xml') checkXml(source, report);
   const all = { eventId: source.eventId, type: source.type, entity: source.entity };
   for (const [setting, list] of Object.entries(all)) {
     if (opaque && list?.some((expression) => placesOf(expression).some((place) => place.startsWith('/'))))
@@ -164,12 +165,36 @@ function checkParsing(source: SourceShape, report: Report): void {
         `nothing is read from a body of format ${format}: use headers or a sha256 of the body`,
       );
   }
-  if (opaque && source.batch) report(['batch'], `a body of format ${format} has no items`);
+  if ((opaque || format === 'xml') && source.batch)
+    report(['batch'], `a body of format ${format} has no items that could be taken apart`);
   if (source.request.encodings.length > 0 && source.request.signedBytes === undefined)
     report(
       ['request', 'signedBytes'],
       'say whether the provider signs the compressed bytes (received) or what is in them (decoded)',
     );
+}
+
+/** Reading XML costs more than hashing it, so it is read of those alone who know a secret. */
+function checkXml({ auth, challenges, pings }: SourceShape, report: Report): void {
+  for (const [index, check] of (auth ?? []).entries()) {
+    const places =
+      check.kind === 'signature' ? [check.signature, check.timestamp ?? {}, ...check.signed.flat()] : [];
+    if (
+      places.some((place) => typeof place === 'object' && 'pointer' in place && place.pointer !== undefined)
+    )
+      report(
+        ['auth', index],
+        'XML is read of verified requests only: take signature and timestamp from headers',
+      );
+  }
+  for (const [setting, list] of Object.entries({ challenges, pings })) {
+    for (const [index, { when, verified }] of list.entries())
+      if (when.pointer !== undefined && !verified)
+        report(
+          [setting, index, 'when'],
+          'XML is read of verified requests only: set verified, or look at headers',
+        );
+  }
 }
 
 function checkBatch(source: SourceShape, report: Report): void {

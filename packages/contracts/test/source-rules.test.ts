@@ -178,9 +178,23 @@ test.each<[string, object, RegExp]>([
   ],
   [
     'a pointer into a body that is not read',
-    { parse: { format: 'xml' } },
-    /nothing is read from a body of format xml/,
+    { parse: { format: 'text' } },
+    /nothing is read from a body of format text/,
   ],
+  [
+    'a signature in XML, which strangers would have us read',
+    { parse: { format: 'xml' }, auth: check({ signature: { pointer: '/a/@sig', encoding: 'hex' } }) },
+    /XML is read of verified requests only: take signature/,
+  ],
+  [
+    'a challenge in XML of anybody',
+    {
+      parse: { format: 'xml' },
+      challenges: [{ when: { pointer: { at: '/a' } }, verified: false, echo: { pointer: '/a' } }],
+    },
+    /challenges.0.when: XML is read of verified/,
+  ],
+  ['a batch of XML', { parse: { format: 'xml' }, batch: { pointer: '/a' } }, /no items that could be taken/],
   ['a field of a form that is none', { parse: { formField: 'payload' } }, /formField belongs to format form/],
   [
     'gzip without a word on what is signed',

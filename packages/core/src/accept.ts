@@ -122,16 +122,9 @@ export function createAcceptor(options: AcceptorOptions): Acceptor {
     if (!durability.trusted() || durability.epoch() !== epoch)
       return unavailable('Redis answered, but its durability is not established');
     if (guard === 'replayed') return { kind: 'replayed' };
-    if (coalesce !== undefined) {
-      // Not remembered: the claim ends elsewhere, when the event goes to fan-out.
-      if (owner === jobId) return { kind: 'accepted' };
-      const base = event.eventId.slice(0, -coalesce.fresh.length);
-      return { kind: 'duplicate', differs: false, eventId: base + owner.slice(0, owner.indexOf('_')) };
-    }
-    remembered.add(key, owner.slice(owner.indexOf('_') + 1));
-    return owner === jobId
-      ? { kind: 'accepted' }
-      : { kind: 'duplicate', differs: !owner.endsWith(`_${bodyHash}`) };
+    // A claim that coalesces is not remembered: it ends elsewhere, when the event goes to fan-out.
+    if (coalesce === undefined) remembered.add(key, owner.slice(owner.indexOf('_') + 1));
+    return owner === jobId ? { kind: 'accepted' } : duplicateOf(event, bodyHash, owner);
   };
 
   return {
@@ -163,6 +156,13 @@ export function createAcceptor(options: AcceptorOptions): Acceptor {
       await closeRedis(redis);
     },
   };
+}
+
+/** `owner`: the job that owns the claim. An event that was merged into has the same beginning, and that job's own end. */
+function duplicateOf({ eventId, coalesce }: IncomingEvent, bodyHash: string, owner: string): AcceptResult {
+  if (coalesce === undefined) return { kind: 'duplicate', differs: !owner.endsWith(`_${bodyHash}`) };
+  const mergedInto = eventId.slice(0, -coalesce.fresh.length) + owner.slice(0, owner.indexOf('_'));
+  return { kind: 'duplicate', differs: false, eventId: mergedInto };
 }
 
 function jobOf(event: IncomingEvent): EventJob {

@@ -3,6 +3,7 @@ import { parsePointer, textAt } from '@breakwater/contracts/pointer';
 import type { Source } from '@breakwater/contracts/source-config';
 import type { Scope } from '@breakwater/contracts/source-parts';
 import type { HeaderRead, SignedRequest } from './headers.ts';
+import { readXml, readXmlAt, type XmlElement } from './xml.ts';
 
 type ParseRules = Source['parse'];
 
@@ -26,6 +27,7 @@ export class ParsedBody {
   readonly outer: Outer | undefined;
   readonly #parse: ParseRules;
   #json: { readonly text: string; readonly value: unknown } | undefined;
+  #xml: XmlElement | undefined;
   #form: readonly (readonly [string, string])[] | undefined;
 
   constructor(bytes: Buffer, parse: ParseRules, outer?: Outer) {
@@ -34,8 +36,7 @@ export class ParsedBody {
     this.outer = outer;
   }
 
-  /** Text of the scalar at a pointer, numbers exactly as written. Undefined where there is none. */
-  textAt(pointer: string): string | undefined {
+  #textAt(pointer: string): string | undefined {
     const json = this.#read();
     if (json === undefined) return undefined;
     try {
@@ -48,9 +49,13 @@ export class ParsedBody {
     }
   }
 
-  /** As textAt, for what identifies or proves: a member that is there twice is not resolved to one of them. */
+  /**
+   * Text of the scalar at a pointer, numbers exactly as written. It may identify or prove, so a member that is there
+   * twice is not resolved to one of them.
+   */
   readAt(pointer: string): HeaderRead {
-    const text = this.textAt(pointer);
+    if (this.#parse.format === 'xml') return this.#readXmlAt(pointer);
+    const text = this.#textAt(pointer);
     if (text === undefined) return { kind: 'missing' };
     const source = this.#json?.text ?? ''; // empty for a form, whose repeated fields are no text already
     const tokens = parsePointer(pointer) ?? [];
@@ -78,18 +83,23 @@ export class ParsedBody {
     return this.#form;
   }
 
-  /** Reads the body now, so that `failure` is set where it cannot be read. */
-  check(): void {
-    if (this.#parse.format === 'json' || this.#parse.format === 'form') this.#read();
-  }
-
   #decode(): string | undefined {
     try {
       return new TextDecoder('utf-8', { fatal: true }).decode(this.bytes); // also drops a byte order mark
     } catch {
-      this.failure = 'The body is not valid UTF-8. Send JSON in UTF-8.';
+      this.failure = 'The body is not valid UTF-8. Send it in UTF-8.';
       return undefined;
     }
+  }
+
+  #readXmlAt(pointer: string): HeaderRead {
+    if (this.#xml === undefined && this.failure === undefined) {
+      const text = this.#decode();
+      const read = text === undefined ? undefined : readXml(text);
+      if (read !== undefined && 'failure' in read) this.failure = read.failure;
+      else this.#xml = read?.root;
+    }
+    return this.#xml === undefined ? { kind: 'missing' } : readXmlAt(this.#xml, parsePointer(pointer) ?? []);
   }
 
   #read(): { readonly text: string; readonly value: unknown } | undefined {
