@@ -4,7 +4,7 @@ import { Answers } from './source-answers.ts';
 import { Check, MAX_SELECTED_SECRETS } from './source-check.ts';
 import { coverageOf, isSigned } from './source-coverage.ts';
 import { Dedupe } from './source-dedupe.ts';
-import { Challenge, METHODS, Ping } from './source-handshake.ts';
+import { AbuseProtection, Challenge, METHODS, Ping } from './source-handshake.ts';
 import { expressions, pointer, saidByBranch } from './source-parts.ts';
 import { checkSource } from './source-rules.ts';
 
@@ -78,6 +78,8 @@ const Parse = z.strictObject({
   format: z.enum(PARSE_FORMATS).default('json'),
   /** Field of a form that holds the document, as JSON. */
   formField: z.string().min(1).optional(),
+  /** Only bodies of these media types are read, any other is taken as bytes. By default all are. */
+  contentTypes: mediaTypes.optional(),
 });
 
 export const REPLAY_KEYS = ['signature', 'body', 'none'] as const;
@@ -117,6 +119,8 @@ const SourceShape = z.strictObject({
   answers: Answers,
   challenges: z.array(Challenge).max(5).default([]),
   pings: z.array(Ping).max(5).default([]),
+  /** Answers the OPTIONS requests of CloudEvents senders; without it they get 405. */
+  abuseProtection: AbuseProtection.optional(),
 });
 export type SourceShape = z.infer<typeof SourceShape>;
 

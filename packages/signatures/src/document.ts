@@ -2,7 +2,7 @@ import { findSpan } from '@breakwater/contracts/json-spans';
 import { parsePointer, textAt } from '@breakwater/contracts/pointer';
 import type { Source } from '@breakwater/contracts/source-config';
 import type { Scope } from '@breakwater/contracts/source-parts';
-import type { HeaderRead, SignedRequest } from './headers.ts';
+import { type HeaderRead, mediaTypeOf, readHeader, type SignedRequest } from './headers.ts';
 import { readXml, readXmlAt, type XmlElement } from './xml.ts';
 
 type ParseRules = Source['parse'];
@@ -164,7 +164,9 @@ const documents = new WeakMap<SignedRequest, ParsedBody>();
 export function documentOf(parse: ParseRules, request: SignedRequest): ParsedBody {
   let document = documents.get(request);
   if (document === undefined) {
-    document = new ParsedBody(request.decoded ?? request.body, parse);
+    const type = readHeader(request.headers, 'content-type');
+    const isRead = parse.contentTypes?.includes(type.kind === 'one' ? mediaTypeOf(type.text) : '') ?? true;
+    document = new ParsedBody(request.decoded ?? request.body, isRead ? parse : { format: 'none' });
     documents.set(request, document);
   }
   return document;

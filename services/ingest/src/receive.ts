@@ -5,7 +5,7 @@ import type { RefusedRequest } from '@breakwater/core/quarantine';
 import type { SourceRecorder } from '@breakwater/core/source-recorder';
 import type { ErrorCode } from '@breakwater/runtime/errors';
 import type { WebhookOutcome } from '@breakwater/runtime/metrics-ingest';
-import { type Handshake, handshakeOf } from '@breakwater/signatures/handshake';
+import { consentOf, type Handshake, handshakeOf } from '@breakwater/signatures/handshake';
 import { headerLines, mediaTypeOf, type SignedRequest } from '@breakwater/signatures/headers';
 import { locateEvents } from '@breakwater/signatures/locate';
 import { secretsUsed, type Verifier } from '@breakwater/signatures/verify';
@@ -58,6 +58,7 @@ export async function receive(
 ): Promise<Received | undefined> {
   const receivedAt = deps.now();
   const { source } = known;
+  if (request.method === 'OPTIONS') return answerOptions(source, request);
   const refusal = refuseByHeaders(source, request);
   if (refusal !== undefined) return refusal;
   const read = await readBody(request, response, {
@@ -90,6 +91,13 @@ export async function receive(
         deps.budget.give(read.bytes.length);
       }
   }
+}
+
+/** A CloudEvents sender asks whether it may deliver. No event comes of it, and its body is not read. */
+function answerOptions(source: Source, request: IncomingMessage): Received {
+  const headers = consentOf(source, headerLines(request.rawHeaders));
+  if (headers === undefined) return handshake({ kind: 'refused' });
+  return { reply: { status: 200, contentType: 'text/plain; charset=utf-8', body: '', headers } };
 }
 
 /** What can be refused before the body is read. */
@@ -191,6 +199,8 @@ async function take(deps: ReceiveDeps, known: KnownSource, request: TimedRequest
   }
 }
 
+function handshake(found: Exclude<Handshake, { kind: 'none' }>): Received;
+function handshake(found: Handshake): Received | undefined;
 function handshake(found: Handshake): Received | undefined {
   switch (found.kind) {
     case 'none':
