@@ -30,8 +30,18 @@ export function checkAcross(config: unknown, context: z.core.$RefinementCtx): vo
     if (typeof key !== 'string' || Buffer.from(key, 'base64').length === 32) continue;
     issue(['encryptionKeys', index], 'expected base64 of 32 bytes (openssl rand -base64 32)');
   }
+  checkTokens(config, issue);
   checkRoutes(listOf(config, 'routes'), sources, erpTargets, issue);
   checkDedupe(config, sources, erpTargets, issue);
+}
+
+function checkTokens(config: unknown, issue: Issue): void {
+  const single = partOf(config, 'publishToken');
+  if (typeof single !== 'string' || single === '') return;
+  for (const [index, token] of listOf(config, 'publishTokens').entries()) {
+    if (partOf(token, 'value') === single)
+      issue(['publishTokens', index, 'value'], 'it is publishToken too: whose events would they be?');
+  }
 }
 
 /** An id is remembered at least as long as its deliveries are retried, or a late repetition could overtake them. */

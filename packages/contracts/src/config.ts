@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { checkAcross } from './config-checks.ts';
 import { duration, retryWait } from './duration.ts';
+import { PublishTokens } from './publish-tokens.ts';
 import { Source } from './source-config.ts';
 import { dedupeTtl } from './source-dedupe.ts';
 import { ErpTarget, Route } from './target-config.ts';
@@ -60,7 +61,10 @@ export const BreakwaterConfig = z
       )
       .default([]),
     adminToken: z.string().optional(),
+    /** The one token of a small deployment; its operator is `default`. */
     publishToken: z.string().optional(),
+    /** Further ones, each of an operator. */
+    publishTokens: PublishTokens,
     sources: z.record(name, Source).default({}),
     erpTargets: z.record(name, ErpTarget).default({}),
     routes: z.array(Route).default([]),

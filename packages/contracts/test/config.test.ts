@@ -170,6 +170,24 @@ test('an id is remembered for as long as its deliveries are retried, or the conf
   expect(mistakes(short)).toBe('');
 });
 
+test('a publish token belongs to one operator, and a mistake never shows it', () => {
+  const text = mistakes({
+    publishToken: 'single-token',
+    publishTokens: [
+      { id: 'a', value: 'token-a', operator: 'acme' },
+      { id: 'a', value: 'other-token' },
+      { id: 'b', value: 'token-a' },
+      { id: 'c', value: 'single-token' },
+      { id: 'd', value: '' },
+      { id: 'e', value: 'two words' },
+    ],
+  });
+  for (const path of ['[1].id', '[2].value', '[3].value', '[4].value', '[5].value'])
+    expect(text).toContain(`publishTokens${path}`);
+  expect(text).not.toMatch(/token-a|single-token|two words/);
+  expect(mistakes({ publishToken: '', publishTokens: [{ id: 'a', value: 'x' }] })).toBe('');
+});
+
 test('a value of the wrong type does not hide what is wrong elsewhere', () => {
   const text = mistakes({
     deliveries: { maxInFlight: 'many' },

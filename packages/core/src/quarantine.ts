@@ -2,6 +2,7 @@ import { hashId, newId } from '@breakwater/contracts/ids';
 import type { Source } from '@breakwater/contracts/source-config';
 import { type ErrorCode, messageOf } from '@breakwater/runtime/errors';
 import type { Logger } from '@breakwater/runtime/logger';
+import { QUARANTINE_REASONS, type QuarantineReason } from '@breakwater/runtime/metrics-ingest';
 import { handshakeOf } from '@breakwater/signatures/handshake';
 import type { SignedRequest } from '@breakwater/signatures/headers';
 import { keptRequest } from '@breakwater/signatures/kept-request';
@@ -28,13 +29,6 @@ export interface Quarantine {
   readonly close: () => Promise<void>;
 }
 
-/** Refusals that a person may undo by correcting a secret or a setting. */
-const KEPT: ReadonlySet<ErrorCode> = new Set([
-  'signature_invalid',
-  'timestamp_out_of_tolerance',
-  'event_id_missing',
-  'body_unparsable',
-]);
 const MAX_BODY_BYTES = 64 * 1024;
 /** Writes under way at one time: a flood of refusals must cost Redis no more than this, and its answers nothing. */
 const MAX_IN_FLIGHT = 4;
@@ -48,6 +42,7 @@ export function openQuarantine(options: {
   readonly keyPrefix: string;
   readonly logger: Logger;
   readonly notReady: () => readonly string[];
+  readonly onKept?: (source: string, reason: QuarantineReason) => void;
 }): Quarantine {
   const keys = createKeyspace(options.keyPrefix);
   const redis = connectRedis(options.redisUrl, 'producer', options.logger);
@@ -59,6 +54,7 @@ export function openQuarantine(options: {
       if (entry === undefined) return;
       inFlight += 1;
       writeQuarantine(redis, keys, entry)
+        .then(() => options.onKept?.(entry.source, entry.code))
         .catch((error: unknown) =>
           options.logger.debug({ source: entry.source, reason: messageOf(error) }, 'a refusal was not kept'),
         )
@@ -68,8 +64,17 @@ export function openQuarantine(options: {
   };
 }
 
-function entryOf({ name, source, request, code, message }: RefusedRequest): QuarantineEntry | undefined {
-  if (!KEPT.has(code) || request.body.length > MAX_BODY_BYTES) return undefined;
+const isKept = (code: ErrorCode): code is QuarantineReason =>
+  QUARANTINE_REASONS.some((reason) => reason === code);
+
+function entryOf({
+  name,
+  source,
+  request,
+  code,
+  message,
+}: RefusedRequest): (QuarantineEntry & { readonly code: QuarantineReason }) | undefined {
+  if (!isKept(code) || request.body.length > MAX_BODY_BYTES) return undefined;
   const kept = keptRequest(source, request);
   if (kept === undefined) return undefined;
   return {

@@ -137,6 +137,7 @@ test('a fault of our own is a 500 that shows nothing of itself', async () => {
       throw new Error('inner detail');
     },
     acknowledged: (): void => undefined,
+    quarantined: (): void => undefined,
     watchDurable: (): void => undefined,
   };
   rig = await startIngest({ demo: sourceWith() }, { metrics });
