@@ -18,7 +18,7 @@ const Secret = z
     id: z.string().regex(/^[A-Za-z0-9_-]{1,32}$/, 'expected letters, digits, _ or -'),
     value: z.string().min(1, 'a secret must not be empty: anybody could sign with it'),
     /** What the provider calls this key, where requests name their key; the id by default. */
-    keyId: z.string().min(1).max(256).optional(),
+    keyId: z.string().min(1).max(512).optional(),
     /** A rotation with a fixed end: outside this window the secret does not count. ms since the epoch once read. */
     notBefore: instant.optional(),
     notAfter: instant.optional(),

@@ -144,10 +144,13 @@ function checkReplay(source: SourceShape, coverage: Coverage, report: Report): v
       ['replayKey'],
       'nothing signs the event id: choose body (one body is one event), or none and accept that whoever holds a secret or a captured request can make events',
     );
-  else if (source.dedupe.policy === 'none' && !signatures.every(({ timestamp }) => timestamp !== undefined))
+  else if (
+    (source.dedupe.policy === 'none' || source.onMissingId === 'undeduped') &&
+    !signatures.every(({ timestamp }) => timestamp !== undefined)
+  )
     report(
       ['replayKey'],
-      'without dedupe and a signed timestamp a captured request is a new event each time: choose signature, body, or none',
+      'without dedupe and a signed timestamp a captured request is a new event each time: choose signature or body (it passes once), or none',
     );
 }
 

@@ -138,6 +138,11 @@ test.each<[string, object, RegExp]>([
     /captured request is a new event each time/,
   ],
   [
+    'events without an id and without dedupe, which a captured request could make without end',
+    { onMissingId: 'undeduped' },
+    /captured request is a new event each time/,
+  ],
+  [
     'a window without merging',
     { dedupe: { window: '5s' } },
     /dedupe.window: a window belongs to policy coalesce/,

@@ -23,6 +23,7 @@ export const meta: Preset = {
     },
     // Two changes without id or time may be alike and are two all the same.
     onMissingId: 'undeduped',
+    replayKey: 'signature',
     type: [
       { concat: [{ pointer: '/object', in: 'delivery' }, { pointer: '/field' }], separator: '.' },
       { pointer: '/object', in: 'delivery' },

@@ -26,14 +26,16 @@ export const quickbooks: Preset = {
         { pointer: '/lastUpdated' },
       ],
     },
-    // A refusal would hold up everything behind it. So what has none of these is taken, a retry of it once more.
+    // A refusal would hold up everything behind it. So what has none of these is taken, once for the same signed bytes.
     onMissingId: 'undeduped',
+    replayKey: 'signature',
     type: [{ concat: [{ pointer: '/name' }, { pointer: '/operation' }], separator: '.' }],
     entity: {
       concat: [{ pointer: '/realmId', in: 'element' }, { pointer: '/name' }, { pointer: '/id' }],
     },
   },
   unverified: [
+    'changes are in eventNotifications[].dataChangeEvent.entities[]',
     'the signature is base64 HMAC-SHA256 of the body under the verifier token',
     'company, entity, operation and time of the change name it, and stay the same in retries',
   ],
