@@ -136,7 +136,10 @@ async function judgeCompressed(
     case 'too_large':
       return tooLarge(source);
     case 'corrupt':
-      return refuse(source, 'body_unparsable', 'The body is not valid gzip.');
+      // What is authentic as it came can be parked as it came.
+      return isReceivedSigned && source.onUnparsable === 'accept'
+        ? judge(deps, known, request)
+        : refuse(source, 'body_unparsable', 'The body is not valid gzip.');
     case 'overloaded':
       return overloaded(source);
     case 'inflated':

@@ -17,6 +17,7 @@ export const quickbooks: Preset = {
       max: 1000,
       empty: 'ack',
     },
+    onUnparsable: 'accept', // A refusal would hold up everything behind it.
     eventId: {
       concat: [
         { pointer: '/realmId', in: 'element' },
@@ -26,7 +27,7 @@ export const quickbooks: Preset = {
         { pointer: '/lastUpdated' },
       ],
     },
-    // A refusal would hold up everything behind it. So what has none of these is taken, once for the same signed bytes.
+    // What has none of these is taken too, once for the same signed bytes.
     onMissingId: 'undeduped',
     replayKey: 'signature',
     type: [{ concat: [{ pointer: '/name' }, { pointer: '/operation' }], separator: '.' }],
