@@ -54,7 +54,12 @@ test.each([
   ['a certificate of somebody else', 'https://api.paypal.com.evil.example/CERT-1'],
   ['a certificate of PayPal that is not configured', urlOf('CERT-3')],
 ])('a request that names %s is refused, and nothing is fetched to find out', (_, url) => {
-  expect(outcome(verify(requestOf({ 'PAYPAL-CERT-URL': url })))).toBe('signature_invalid');
+  const verdict = verify(requestOf({ 'PAYPAL-CERT-URL': url }));
+  expect(outcome(verdict)).toBe('signature_invalid');
+  const isConfigured = url === urlOf('CERT-2');
+  expect(verdict).toMatchObject({
+    message: expect.stringMatching(isConfigured ? /does not match the bytes/ : /names a key that no secret/),
+  });
 });
 
 test('another webhook, another key and a changed time are refused', () => {
