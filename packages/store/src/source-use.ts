@@ -79,7 +79,7 @@ export async function noteSourceKnown(
   now: number,
 ): Promise<void> {
   const known = secrets.map((secret) => [`since:${tagOf(source, secret)}`, now] as const);
-  await tell(redis, keys, source, [['since', now], ...known], [now - FORGET_AFTER_MS]);
+  await tell(redis, keys, source, [['since', now], ...known], [now - FORGET_AFTER_MS, FORGET_AFTER_MS]);
 }
 
 async function tell(
@@ -87,13 +87,9 @@ async function tell(
   keys: Keyspace,
   source: string,
   pairs: readonly (readonly [field: string, value: string | number])[],
-  forgetBefore: readonly number[] = [],
+  forget: readonly number[] = [],
 ): Promise<void> {
-  await script.run(
-    redis,
-    [keys.sourceUse(source)],
-    [HOURS_KEPT, pairs.length, ...pairs.flat(), ...forgetBefore],
-  );
+  await script.run(redis, [keys.sourceUse(source)], [HOURS_KEPT, pairs.length, ...pairs.flat(), ...forget]);
 }
 
 const timeOf = (text: string | undefined): number | undefined =>
