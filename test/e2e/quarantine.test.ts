@@ -26,6 +26,11 @@ test('what a wrong secret refused is posted exactly once after the secret was co
   const event = orderPaid('evt-quarantined');
   expect((await rig.send(event)).status).toBe(401);
   const [entry] = await waitUntil(async () => (await list()).entries, { what: 'the refusal to be kept' });
+  const counted =
+    /^breakwater_quarantined_requests_total\{source="demo-payments",reason="signature_invalid"\} 1$/m;
+  await waitUntil(async () => counted.test(await (await fetch(`${rig.opsUrl('ingest')}/metrics`)).text()), {
+    what: 'the kept request to be counted',
+  });
   expect(entry).toMatchObject({ code: 'signature_invalid', sizeBytes: JSON.stringify(event).length });
   const id = entry!.id;
   const listed = await rig.cli('quarantine', 'list', '--json');

@@ -12,7 +12,8 @@ let answer: { status: number; body: string } = { status: 202, body: '' };
 const requests: { path: string; headers: IncomingHttpHeaders; body: string }[] = [];
 
 beforeAll(async () => {
-  rig = await createRig(`${CONFIG}publishToken: the-publish-token\n`);
+  const others = '[{ id: a, value: token-a, operator: acme }, { id: b, value: token-b, operator: acme }]';
+  rig = await createRig(`${CONFIG}publishToken: the-publish-token\npublishTokens: ${others}\n`);
   server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -115,6 +116,18 @@ test("ingest's own error decides the exit code; an answer that is none of ingest
     expect(result.stderr).not.toContain('the-publish-token');
   }
   expect(requests.filter(({ path }) => path !== '/v1/events')).toEqual([]);
+});
+
+test('the operator decides which token is sent, the first that it has; without one nothing is', async () => {
+  answer = taken(false);
+  expect((await publish(['--data', '1', '--operator', 'acme'])).code).toBe(0);
+  expect(requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer token-a']);
+  const none = await publish(['--data', '1', '--operator', 'nobody']);
+  expect([none.code, none.stderr]).toEqual([
+    1,
+    expect.stringContaining('no publish token of the operator nobody'),
+  ]);
+  expect(requests).toHaveLength(1);
 });
 
 test('without ingest, or without a token, it says what to do', async () => {

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { formatDuration } from './duration.ts';
 import { RESERVED_SOURCE } from './reserved.ts';
 
 /** Names that would be mistaken for something else in a metric or a ledger. */
@@ -29,7 +30,36 @@ export function checkAcross(config: unknown, context: z.core.$RefinementCtx): vo
     if (typeof key !== 'string' || Buffer.from(key, 'base64').length === 32) continue;
     issue(['encryptionKeys', index], 'expected base64 of 32 bytes (openssl rand -base64 32)');
   }
+  checkTokens(config, issue);
   checkRoutes(listOf(config, 'routes'), sources, erpTargets, issue);
+  checkDedupe(config, sources, erpTargets, issue);
+}
+
+function checkTokens(config: unknown, issue: Issue): void {
+  const single = partOf(config, 'publishToken');
+  if (typeof single !== 'string' || single === '') return;
+  for (const [index, token] of listOf(config, 'publishTokens').entries()) {
+    if (partOf(token, 'value') === single)
+      issue(['publishTokens', index, 'value'], 'it is publishToken too: whose events would they be?');
+  }
+}
+
+/** An id is remembered at least as long as its deliveries are retried, or a late repetition could overtake them. */
+function checkDedupe(config: unknown, sources: Members, erpTargets: Members, issue: Issue): void {
+  const schedules = [
+    listOf(partOf(config, 'deliveries'), 'retrySchedule'),
+    ...[...erpTargets.values()].map((target) => listOf(target, 'retrySchedule')),
+  ];
+  const retriedMs = Math.max(
+    ...schedules.map((waits) => waits.reduce<number>((sum, wait) => sum + Number(wait), 0)),
+  );
+  const check = (path: (string | number)[], ttlMs: unknown): void => {
+    if (typeof ttlMs === 'number' && ttlMs < retriedMs)
+      issue(path, `deliveries are retried for ${formatDuration(retriedMs)}: expected at least that`);
+  };
+  check(['ingest', 'dedupe'], partOf(partOf(config, 'ingest'), 'dedupe'));
+  for (const [name, source] of sources)
+    check(['sources', name, 'dedupe', 'ttl'], partOf(partOf(source, 'dedupe'), 'ttlMs'));
 }
 
 type Members = ReadonlyMap<string, unknown>;

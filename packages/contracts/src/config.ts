@@ -3,7 +3,9 @@ import { z } from 'zod';
 import { checkAcross } from './config-checks.ts';
 import { duration, retryWait } from './duration.ts';
 import { maskPatternMistake } from './linear-pattern.ts';
+import { PublishTokens } from './publish-tokens.ts';
 import { Source } from './source-config.ts';
+import { dedupeTtl } from './source-dedupe.ts';
 import { ErpTarget, Route } from './target-config.ts';
 
 /** Names of sources and targets become URL segments, metric labels and parts of Redis keys. */
@@ -12,8 +14,6 @@ const name = z.string().regex(NAME, 'expected lower-case letters, digits, - and 
 
 /** The fixed schedule of DESIGN 5: each entry is the wait before one attempt, the first one immediately. */
 export const DEFAULT_SCHEDULE_MS: readonly number[] = [0, 60_000, 300_000, 900_000, 3_600_000, 21_600_000];
-
-const FOREVER_MS = 100 * 365 * 86_400_000; // without a ttl BullMQ forgets an id at completion
 
 const Delivery = z.strictObject({
   retrySchedule: z
@@ -79,12 +79,7 @@ const Samples = z.strictObject({
 
 const Ingest = z.strictObject({
   /** Dedupe records live so long. The longest provider retry window known is 30 days. */
-  dedupe: z
-    .union([
-      z.literal('forever').transform(() => FOREVER_MS),
-      duration.refine((ms) => ms >= 60_000, 'expected at least 1m'),
-    ])
-    .default(45 * 86_400_000),
+  dedupe: dedupeTtl.default(45 * 86_400_000),
   /** With more events than this waiting for fan-out, ingest answers 503. */
   maxWaitingEvents: z.int().min(1).default(100_000),
   /** Share of Redis' maxmemory above which ingest answers 503. */
@@ -112,7 +107,10 @@ export const BreakwaterConfig = z
       )
       .default([]),
     adminToken: z.string().optional(),
+    /** The one token of a small deployment; its operator is `default`. */
     publishToken: z.string().optional(),
+    /** Further ones, each of an operator. */
+    publishTokens: PublishTokens,
     sources: z.record(name, Source).default({}),
     erpTargets: z.record(name, ErpTarget).default({}),
     routes: z.array(Route).default([]),

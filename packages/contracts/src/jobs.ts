@@ -34,7 +34,12 @@ const EventJobV2 = EventJobV1.extend({
   /** ms since the epoch. */
   occurredAt: z.number().int(),
 });
-const EventJob = z.discriminatedUnion('v', [EventJobV1, EventJobV2]);
+/**
+ * Stands for every notification that was merged into it. Who works it off must end its claim first; a dispatcher that does
+ * not know that would swallow the next change, hence a version of its own.
+ */
+const EventJobV3 = EventJobV1.extend({ v: z.literal(3), coalesced: z.literal(true) });
+const EventJob = z.discriminatedUnion('v', [EventJobV1, EventJobV2, EventJobV3]);
 export type EventJob = z.infer<typeof EventJob>;
 
 /** An alarm clock for one attempt of a delivery. The alarm's id is the job's id. */

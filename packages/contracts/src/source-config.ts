@@ -4,7 +4,8 @@ import { operatorName } from './operator.ts';
 import { Answers } from './source-answers.ts';
 import { Check, MAX_SELECTED_SECRETS } from './source-check.ts';
 import { coverageOf, isSigned } from './source-coverage.ts';
-import { Challenge, METHODS, Ping } from './source-handshake.ts';
+import { Dedupe } from './source-dedupe.ts';
+import { AbuseProtection, Challenge, METHODS, Ping } from './source-handshake.ts';
 import { expressions, pointer, saidByBranch } from './source-parts.ts';
 import { checkSource } from './source-rules.ts';
 
@@ -18,7 +19,7 @@ const Secret = z
     id: z.string().regex(/^[A-Za-z0-9_-]{1,32}$/, 'expected letters, digits, _ or -'),
     value: z.string().min(1, 'a secret must not be empty: anybody could sign with it'),
     /** What the provider calls this key, where requests name their key; the id by default. */
-    keyId: z.string().min(1).max(256).optional(),
+    keyId: z.string().min(1).max(512).optional(),
     /** A rotation with a fixed end: outside this window the secret does not count. ms since the epoch once read. */
     notBefore: instant.optional(),
     notAfter: instant.optional(),
@@ -32,14 +33,15 @@ export type Secret = z.infer<typeof Secret>;
 const MAX_BODY_BYTES = 25 * 1024 * 1024; // GitHub and GitLab send up to 25 MiB
 const bodyBytes = z.int().min(1).max(MAX_BODY_BYTES);
 
+const mediaTypes = z
+  .array(z.string().regex(/^[^\s;,/]+\/[^\s;,/]+$/, 'expected a media type such as application/json'))
+  .min(1)
+  .transform((types) => types.map((type) => type.toLowerCase()));
+
 const RequestRules = z.strictObject({
   methods: z.array(z.enum(METHODS)).min(1).default(['POST']),
   /** Media types that are taken, without parameters; any by default. */
-  contentTypes: z
-    .array(z.string().regex(/^[^\s;,/]+\/[^\s;,/]+$/, 'expected a media type such as application/json'))
-    .min(1)
-    .transform((types) => types.map((type) => type.toLowerCase()))
-    .optional(),
+  contentTypes: mediaTypes.optional(),
   /** Content encodings that are taken; none by default, because a small upload can inflate to a large one. */
   encodings: z.array(z.enum(['gzip'])).default([]),
   /** What a compressed request's signature is over: the bytes as received, or as decoded. */
@@ -53,6 +55,13 @@ const Batch = z.strictObject({
   pointer,
   /** Within an element, where the item is. */
   item: pointer.default(''),
+  /**
+   * Within an element, where lists of items are, of which it may have some: `/changes` and `/messaging` in Meta's entries.
+   * An element with none of them is an item itself, so that nothing of a delivery is passed over.
+   */
+  nested: z.array(pointer).min(1).max(10).optional(),
+  /** Only deliveries of these media types are batches; any other is one event. By default all are. */
+  contentTypes: mediaTypes.optional(),
   /** Items of one delivery; each costs a look-up and a Redis command. */
   max: z.int().min(1).max(1_000).default(100),
   /** What a verified delivery without items is answered with. */
@@ -63,10 +72,15 @@ export type Batch = z.infer<typeof Batch>;
 
 export const PARSE_FORMATS = ['json', 'form', 'xml', 'text', 'none'] as const;
 const Parse = z.strictObject({
-  /** Pointers look into `json`, and into `form` by field name; `xml`, `text` and `none` are taken as bytes. */
+  /**
+   * Pointers look into `json`, into `form` by field name and into `xml` by names of elements (`/order/0/line/@id`); `text`
+   * and `none` are taken as bytes.
+   */
   format: z.enum(PARSE_FORMATS).default('json'),
   /** Field of a form that holds the document, as JSON. */
   formField: z.string().min(1).optional(),
+  /** Only bodies of these media types are read, any other is taken as bytes. By default all are. */
+  contentTypes: mediaTypes.optional(),
 });
 
 export const REPLAY_KEYS = ['signature', 'body', 'none'] as const;
@@ -96,8 +110,7 @@ const SourceShape = z.strictObject({
    */
   replayKey: z.enum(REPLAY_KEYS).optional(),
   onMissingId: z.enum(['reject', 'hash', 'undeduped']).default('reject'),
-  /** `none`: every delivery is an event, for providers that say only "look at tr_1 again". */
-  dedupe: z.enum(['event', 'none']).default('event'),
+  dedupe: Dedupe.prefault('event'),
   type: expressions.optional(),
   entity: expressions.optional(),
   maxBodyBytes: bodyBytes.default(1024 * 1024),
@@ -107,6 +120,8 @@ const SourceShape = z.strictObject({
   answers: Answers,
   challenges: z.array(Challenge).max(5).default([]),
   pings: z.array(Ping).max(5).default([]),
+  /** Answers the OPTIONS requests of CloudEvents senders; without it they get 405. */
+  abuseProtection: AbuseProtection.optional(),
 });
 export type SourceShape = z.infer<typeof SourceShape>;
 
@@ -117,13 +132,15 @@ export const Source = z.preprocess(
     checkSource(shape, context);
     const { auth = [], eventId = [], eventIdSigned, replayKey, ...source } = shape;
     const coverage = coverageOf(shape);
+    // Who repeats a captured request there makes somebody look again, and equal ones are merged while that is to come.
+    const merges = source.dedupe.policy === 'coalesce';
     const signed = eventIdSigned ?? eventId.every((expression) => isSigned(expression, coverage));
     return {
       ...source,
       auth,
       eventId,
       eventIdSigned: signed,
-      replayKey: replayKey ?? (signed ? ('none' as const) : ('signature' as const)),
+      replayKey: replayKey ?? (signed || merges ? ('none' as const) : ('signature' as const)),
       /** Facts about the provider that nobody has confirmed; `config check` shows them. */
       unverified: unverifiedFacts(source.preset),
     };

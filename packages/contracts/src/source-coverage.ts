@@ -44,6 +44,16 @@ export function coversBody(check: SignatureCheck, { checks, mode }: Coverage): b
   );
 }
 
+/**
+ * A CRC-32 finds errors, not forgers: whoever has one signed body can write another with the same sum. So nothing in such
+ * a body counts as signed, and a replay key lets each signed content pass once.
+ */
+const isForgeable = (check: SignatureCheck): boolean =>
+  check.signed.some((parts) => {
+    const forms = parts.map((part) => bodyFormOf(part)).filter((form) => form !== undefined);
+    return forms.length > 0 && forms.every((form) => form === 'crc32');
+  });
+
 /** True when a signature cannot stay valid for another document: that of the body, or of the form's one field. */
 export function coversDocument(check: SignatureCheck, coverage: Coverage): boolean {
   if (coversBody(check, coverage)) return true;
@@ -76,8 +86,8 @@ function isPartSigned(part: SignedPart | Locator, coverage: Coverage): boolean {
   const by = (check: SignatureCheck): boolean => {
     const isBody = typeof part === 'string' || 'body' in part;
     const isInBody = typeof part === 'object' && 'pointer' in part;
-    if (isBody && !coverage.perItem && coversBody(check, coverage)) return true;
-    if (isInBody && !coverage.perItem && coversDocument(check, coverage)) return true;
+    if (isBody && !coverage.perItem && coversBody(check, coverage)) return !isForgeable(check);
+    if (isInBody && !coverage.perItem && coversDocument(check, coverage)) return !isForgeable(check);
     return check.signed.every((parts) => parts.some((signed) => isSamePlace(signed, part)));
   };
   // Checks with a condition are alternatives: each must cover. Without one, all have passed, unless any is enough.
@@ -89,5 +99,6 @@ function isPartSigned(part: SignedPart | Locator, coverage: Coverage): boolean {
 function isSamePlace(signed: SignedPart, part: SignedPart | Locator): boolean {
   if (typeof signed !== 'object' || typeof part !== 'object') return false;
   if ('header' in signed) return 'header' in part && signed.header === part.header;
-  return 'pointer' in signed && 'pointer' in part && signed.pointer === part.pointer;
+  if (!('pointer' in signed) || !('pointer' in part) || signed.pointer !== part.pointer) return false;
+  return !('in' in part) || part.in === undefined || part.in === 'item'; // what is signed is the item's
 }

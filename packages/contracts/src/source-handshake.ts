@@ -53,6 +53,22 @@ export const Challenge = z
   );
 export type Challenge = z.infer<typeof Challenge>;
 
+/**
+ * Abuse protection of the CloudEvents web hooks (HTTP 1.1 Web Hooks for Event Delivery 1.0.2, section 4): before a sender
+ * delivers it asks with OPTIONS whether it may. Consent is two headers; a status means nothing.
+ */
+export const AbuseProtection = z.strictObject({
+  /** Senders that may deliver, as they call themselves in WebHook-Request-Origin; `*` for any. */
+  origins: z.union([
+    z.literal('*'),
+    z
+      .array(z.string().regex(/^[A-Za-z0-9*.:-]+$/, 'expected a DNS name such as eventemitter.example.com'))
+      .min(1),
+  ]),
+  /** Requests a minute that a sender is told it may make. Nothing enforces it here. */
+  rate: z.union([z.literal('*'), z.int().min(1)]).default('*'),
+});
+
 /** A test message: answered, never an event. */
 export const Ping = z.strictObject({
   when: Match,

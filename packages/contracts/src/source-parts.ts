@@ -43,8 +43,13 @@ export const SignedPart = z.union([
 ]);
 export type SignedPart = z.infer<typeof SignedPart>;
 
+/** What a pointer looks into: the item of a batch, the element of the batch's list that holds it, or the whole body. */
+const scope = z.enum(['item', 'element', 'delivery']).optional();
+export type Scope = z.infer<typeof scope>;
+
 /** Where one piece of text is in a request. */
-const Locator = z.union([HeaderPart, z.strictObject({ pointer })]);
+const ScopedPointer = z.strictObject({ pointer, in: scope });
+const Locator = z.union([HeaderPart, ScopedPointer]);
 export type Locator = z.infer<typeof Locator>;
 
 /**
@@ -53,10 +58,14 @@ export type Locator = z.infer<typeof Locator>;
  */
 const Expression = z.union([
   HeaderPart,
-  z.strictObject({ pointer }),
+  ScopedPointer,
   z.strictObject({ concat: z.array(Locator).min(2).max(10), separator: z.string().length(1).default(':') }),
   z.strictObject({
-    sha256: z.array(z.union([z.literal('body'), BodyPart, LiteralPart, HeaderPart, PointerPart])).min(1),
+    sha256: z
+      .array(
+        z.union([z.literal('body'), BodyPart, LiteralPart, HeaderPart, PointerPart.extend({ in: scope })]),
+      )
+      .min(1),
   }),
 ]);
 export type Expression = z.infer<typeof Expression>;
@@ -72,6 +81,23 @@ export function saidByBranch(issue: z.core.$ZodRawIssue): string | undefined {
   const branch = Array.isArray(issue.input) ? issue.errors.at(-1) : issue.errors[0];
   return branch?.map(({ path, message }) => [...path.map(String), message].join(': ')).join('; ');
 }
+
+type ExpressionPart = Locator | Extract<Expression, { sha256: unknown }>['sha256'][number];
+
+/** The parts that an expression is made of, itself where it is one. */
+export function partsOf(expression: Expression): readonly ExpressionPart[] {
+  if ('concat' in expression) return expression.concat;
+  return 'sha256' in expression ? expression.sha256 : [expression];
+}
+
+/** Does what the expression yields depend on the item? Headers are those of the whole delivery. */
+export const isOfItem = (expression: Expression): boolean =>
+  partsOf(expression).some(
+    (part) =>
+      part === 'body' ||
+      'body' in part ||
+      ('pointer' in part && (part.in === undefined || part.in === 'item')),
+  );
 
 /** Which form of the body a part is, or undefined when it is none. */
 export function bodyFormOf(part: SignedPart): (typeof BODY_FORMS)[number] | undefined {

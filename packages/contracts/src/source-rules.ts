@@ -3,7 +3,7 @@ import { MAX_SECRETS } from './source-check.ts';
 import { signatureMistakes } from './source-check-rules.ts';
 import { type Coverage, coverageOf, coversDocument, isSigned, signatureChecks } from './source-coverage.ts';
 import type { SourceShape } from './source-config.ts';
-import type { Expression, SignedPart } from './source-parts.ts';
+import { type Expression, isOfItem, partsOf } from './source-parts.ts';
 
 type Report = (path: (string | number)[], message: string) => void;
 
@@ -116,9 +116,7 @@ function checkIds(source: SourceShape, coverage: Coverage, report: Report): void
 }
 
 function placesOf(expression: Expression): string[] {
-  const parts: readonly (Expression | SignedPart)[] =
-    'concat' in expression ? expression.concat : 'sha256' in expression ? expression.sha256 : [expression];
-  return parts.flatMap((part) => {
+  return partsOf(expression).flatMap((part) => {
     if (typeof part !== 'object') return [];
     if ('header' in part) return [part.header];
     return 'pointer' in part ? [part.pointer] : [];
@@ -132,16 +130,27 @@ function checkReplay(source: SourceShape, coverage: Coverage, report: Report): v
     (coverage.mode === 'all' || coverage.checks.every(({ kind }) => kind === 'signature'));
   if (source.replayKey === 'signature' && !everyWaySigns)
     report(['replayKey'], 'a request may pass without a signature here, so choose body or none');
+  if (source.dedupe.policy === 'coalesce') {
+    if (source.replayKey !== undefined && source.replayKey !== 'none')
+      report(
+        ['replayKey'],
+        'notifications that are merged are alike, so a replay key would refuse the next change: choose none',
+      );
+    return;
+  }
   if (source.replayKey !== undefined) return;
   if (source.eventId && !everyWaySigns && source.eventIdSigned !== true)
     report(
       ['replayKey'],
       'nothing signs the event id: choose body (one body is one event), or none and accept that whoever holds a secret or a captured request can make events',
     );
-  else if (source.dedupe === 'none' && !signatures.every(({ timestamp }) => timestamp !== undefined))
+  else if (
+    (source.dedupe.policy === 'none' || source.onMissingId === 'undeduped') &&
+    !signatures.every(({ timestamp }) => timestamp !== undefined)
+  )
     report(
       ['replayKey'],
-      'without dedupe and a signed timestamp a captured request is a new event each time: choose signature, body, or none',
+      'without dedupe and a signed timestamp a captured request is a new event each time: choose signature or body (it passes once), or none',
     );
 }
 
@@ -149,7 +158,8 @@ function checkParsing(source: SourceShape, report: Report): void {
   const { format, formField } = source.parse;
   if (formField !== undefined && format !== 'form')
     report(['parse', 'formField'], 'formField belongs to format form');
-  const opaque = format !== 'json' && format !== 'form';
+  const opaque = format === 'text' || format === 'none';
+  if (format === 'xml') checkXml(source, report);
   const all = { eventId: source.eventId, type: source.type, entity: source.entity };
   for (const [setting, list] of Object.entries(all)) {
     if (opaque && list?.some((expression) => placesOf(expression).some((place) => place.startsWith('/'))))
@@ -158,7 +168,8 @@ function checkParsing(source: SourceShape, report: Report): void {
         `nothing is read from a body of format ${format}: use headers or a sha256 of the body`,
       );
   }
-  if (opaque && source.batch) report(['batch'], `a body of format ${format} has no items`);
+  if ((opaque || format === 'xml') && source.batch)
+    report(['batch'], `a body of format ${format} has no items that could be taken apart`);
   if (source.request.encodings.length > 0 && source.request.signedBytes === undefined)
     report(
       ['request', 'signedBytes'],
@@ -166,16 +177,53 @@ function checkParsing(source: SourceShape, report: Report): void {
     );
 }
 
-const isOfItem = (expression: Expression): boolean =>
-  'sha256' in expression || placesOf(expression).some((place) => place.startsWith('/') || place === '');
+/** Reading XML costs more than hashing it, so it is read of those alone who know a secret. */
+function checkXml({ auth, challenges, pings }: SourceShape, report: Report): void {
+  for (const [index, check] of (auth ?? []).entries()) {
+    const places =
+      check.kind === 'signature' ? [check.signature, check.timestamp ?? {}, ...check.signed.flat()] : [];
+    if (
+      places.some((place) => typeof place === 'object' && 'pointer' in place && place.pointer !== undefined)
+    )
+      report(
+        ['auth', index],
+        'XML is read of verified requests only: take signature and timestamp from headers',
+      );
+  }
+  for (const [setting, list] of Object.entries({ challenges, pings })) {
+    for (const [index, { when, verified }] of list.entries())
+      if (when.pointer !== undefined && !verified)
+        report(
+          [setting, index, 'when'],
+          'XML is read of verified requests only: set verified, or look at headers',
+        );
+  }
+}
 
 function checkBatch(source: SourceShape, report: Report): void {
   const { batch } = source;
+  for (const setting of ['eventId', 'type', 'entity'] as const) {
+    const scoped = (source[setting] ?? [])
+      .flatMap(partsOf)
+      .some((part) => typeof part === 'object' && 'in' in part);
+    if (!batch && scoped) report([setting], 'in says where in a batch to look, and this source has no batch');
+  }
   if (!batch) return;
   if (batch.signature === 'perItem' && batch.empty === 'ack')
     report(['batch', 'empty'], 'without items nothing was verified: choose reject');
-  for (const [index, expression] of (source.eventId ?? []).entries()) {
-    if (!isOfItem(expression))
+  if (batch.signature === 'perItem' && batch.contentTypes)
+    report(
+      ['batch', 'contentTypes'],
+      'the sender chooses the content type, so it cannot decide what is signed',
+    );
+  if (batch.nested && batch.item !== '')
+    report(['batch', 'item'], 'item and nested both say where items are: choose one');
+  if (source.parse.format === 'form' && source.parse.formField === undefined)
+    report(['batch'], 'the fields of a form are no list: name the field that holds one in parse.formField');
+  const ids = source.eventId ?? [];
+  for (const [index, expression] of ids.entries()) {
+    // Headers are passed over in a batch where other deliveries are single events.
+    if (!isOfItem(expression) && (batch.contentTypes === undefined || !ids.some(isOfItem)))
       report(['eventId', index], 'the items of a batch share their headers: take the id from the item');
   }
 }

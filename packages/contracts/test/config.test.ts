@@ -158,6 +158,36 @@ test('dedupe for ever is a hundred years', () => {
   expect(BreakwaterConfig.parse({ ingest: { dedupe: 'forever' } }).ingest.dedupe).toBe(36_500 * 86_400_000);
 });
 
+test('an id is remembered for as long as its deliveries are retried, or the configuration is refused', () => {
+  const text = mistakes({
+    ingest: { dedupe: '7h' },
+    sources: { shop: { ...source, dedupe: { ttl: '1h' } }, bank: { ...source, dedupe: { ttl: 'forever' } } },
+  });
+  expect(text).toMatch(/deliveries are retried for 7h 21m.*\n.*ingest.dedupe/);
+  expect(text).toContain('sources.shop.dedupe.ttl');
+  expect(text).not.toContain('sources.bank');
+  const short = { ingest: { dedupe: '5m' }, deliveries: { retrySchedule: ['0s', '1m'] } };
+  expect(mistakes(short)).toBe('');
+});
+
+test('a publish token belongs to one operator, and a mistake never shows it', () => {
+  const text = mistakes({
+    publishToken: 'single-token',
+    publishTokens: [
+      { id: 'a', value: 'token-a', operator: 'acme' },
+      { id: 'a', value: 'other-token' },
+      { id: 'b', value: 'token-a' },
+      { id: 'c', value: 'single-token' },
+      { id: 'd', value: '' },
+      { id: 'e', value: 'two words' },
+    ],
+  });
+  for (const path of ['[1].id', '[2].value', '[3].value', '[4].value', '[5].value'])
+    expect(text).toContain(`publishTokens${path}`);
+  expect(text).not.toMatch(/token-a|single-token|two words/);
+  expect(mistakes({ publishToken: '', publishTokens: [{ id: 'a', value: 'x' }] })).toBe('');
+});
+
 test('a value of the wrong type does not hide what is wrong elsewhere', () => {
   const text = mistakes({
     deliveries: { maxInFlight: 'many' },

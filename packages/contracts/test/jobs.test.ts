@@ -25,13 +25,19 @@ const event: EventJob = {
 test('a job of an unknown version fails loudly, as does one with a field that nobody knows', () => {
   expect(decodeEventJob(event)).toEqual(event);
   expect(decodeAlarmJob({ v: 1, delivery: 'd' })).toEqual({ v: 1, delivery: 'd' });
-  expect(() => decodeEventJob({ ...event, v: 3 })).toThrow(/"v"/);
+  expect(() => decodeEventJob({ ...event, v: 4 })).toThrow(/"v"/);
   expect(() => decodeEventJob({ ...event, priority: 1 })).toThrow(/priority/);
   expect(() => decodeAlarmJob({ v: 2, delivery: 'd' })).toThrow(/"v"/);
   expect(() => decodeAlarmJob({ delivery: 'd' })).toThrow(/"v"/);
   expect(() =>
     decodeDeadLetterJob({ v: 0, delivery: 'd', event: 'e', destination: 'x', reason: '' }),
   ).toThrow(/"v"/);
+});
+
+test('an event that others were merged into is version 3, and no earlier version is taken for one', () => {
+  const coalesced = { ...event, v: 3, coalesced: true };
+  expect(decodeEventJob(coalesced)).toEqual(coalesced);
+  expect(() => decodeEventJob({ ...coalesced, v: 1 })).toThrow(/coalesced/);
 });
 
 test('an event that says when it occurred is version 2; version 1 knows no such field, and is still read', () => {

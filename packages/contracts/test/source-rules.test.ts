@@ -138,6 +138,31 @@ test.each<[string, object, RegExp]>([
     /captured request is a new event each time/,
   ],
   [
+    'events without an id and without dedupe, which a captured request could make without end',
+    { onMissingId: 'undeduped' },
+    /captured request is a new event each time/,
+  ],
+  [
+    'a window without merging',
+    { dedupe: { window: '5s' } },
+    /dedupe.window: a window belongs to policy coalesce/,
+  ],
+  [
+    'a ttl of what is not remembered',
+    { dedupe: { policy: 'none', ttl: '60d' } },
+    /dedupe.ttl: a ttl belongs/,
+  ],
+  [
+    'a window longer than anybody waits',
+    { dedupe: { policy: 'coalesce', window: '2h' } },
+    /expected at most 1h/,
+  ],
+  [
+    'merged notifications with a replay key, which would refuse the next change',
+    { dedupe: 'coalesce', replayKey: 'body' },
+    /replayKey: notifications that are merged are alike/,
+  ],
+  [
     'an id with the number of the attempt',
     { eventId: { concat: [{ pointer: '/id' }, { pointer: '/attemptNumber' }] } },
     /changes with every attempt/,
@@ -158,9 +183,23 @@ test.each<[string, object, RegExp]>([
   ],
   [
     'a pointer into a body that is not read',
-    { parse: { format: 'xml' } },
-    /nothing is read from a body of format xml/,
+    { parse: { format: 'text' } },
+    /nothing is read from a body of format text/,
   ],
+  [
+    'a signature in XML, which strangers would have us read',
+    { parse: { format: 'xml' }, auth: check({ signature: { pointer: '/a/@sig', encoding: 'hex' } }) },
+    /XML is read of verified requests only: take signature/,
+  ],
+  [
+    'a challenge in XML of anybody',
+    {
+      parse: { format: 'xml' },
+      challenges: [{ when: { pointer: { at: '/a' } }, verified: false, echo: { pointer: '/a' } }],
+    },
+    /challenges.0.when: XML is read of verified/,
+  ],
+  ['a batch of XML', { parse: { format: 'xml' }, batch: { pointer: '/a' } }, /no items that could be taken/],
   ['a field of a form that is none', { parse: { formField: 'payload' } }, /formField belongs to format form/],
   [
     'gzip without a word on what is signed',
@@ -184,6 +223,34 @@ test.each<[string, object, RegExp]>([
     'an id from a header for the items of a batch',
     { batch: { pointer: '/items' }, eventId: { header: 'x-id' } },
     /share their headers/,
+  ],
+  [
+    'an id that all items of one element share',
+    { batch: { pointer: '/a', nested: ['/b'] }, eventId: { pointer: '/id', in: 'element' } },
+    /items of a batch share/,
+  ],
+  [
+    'a place in a batch where there is none',
+    { type: { pointer: '/t', in: 'delivery' } },
+    /type: in says where in a batch to look/,
+  ],
+  [
+    'two ways to the item',
+    { batch: { pointer: '/a', item: '/b', nested: ['/c'] } },
+    /item and nested both say where/,
+  ],
+  [
+    'a batch of a form without a field that holds it',
+    { parse: { format: 'form' }, batch: { pointer: '/a' } },
+    /name the field that holds one/,
+  ],
+  [
+    'a content type that decides what is signed',
+    {
+      auth: check({ signature: { pointer: '/sig', encoding: 'hex' }, signed: [{ pointer: '/id' }] }),
+      batch: { pointer: '/items', signature: 'perItem', contentTypes: ['a/b'] },
+    },
+    /cannot decide what is signed/,
   ],
   [
     'a challenge that any request would be',
@@ -213,7 +280,7 @@ test('a configuration from before, with one check and nothing else, means what i
     eventId: [{ pointer: '/id' }],
     eventIdSigned: true,
     replayKey: 'none',
-    dedupe: 'event',
+    dedupe: { policy: 'event', windowMs: 0 },
     onMissingId: 'reject',
     parse: { format: 'json' },
     unverified: [],
@@ -238,4 +305,7 @@ test('an id counts as signed only where every way to pass signs it', () => {
   };
   expect(signed(item)).toBe(true);
   expect(signed({ ...item, eventId: { pointer: '/other' } })).toBe(false);
+  // An element's own /id is another value than the item's, which is signed.
+  const mixed = { concat: [{ pointer: '/id' }, { pointer: '/id', in: 'element' }] };
+  expect(signed({ ...item, batch: { ...item.batch, nested: ['/list'] }, eventId: mixed })).toBe(false);
 });

@@ -30,13 +30,26 @@ export interface IncomingEvent {
   readonly replayKey?: string;
   /** The body could not be read: the event is kept, and stays unrouted until a person fans it out. */
   readonly parked?: true;
+  /** How long its id is remembered, where not as long as the deployment says. */
+  readonly dedupeMs?: number;
+  readonly coalesce?: Coalescing;
+}
+
+/** How a thin event is merged with one that waits. */
+export interface Coalescing {
+  /** Equal for notifications that may be merged: those of one id with the same bytes. */
+  readonly claim: string;
+  /** The event id ends in it, and no other's does. */
+  readonly fresh: string;
+  /** How long the event is held back for more of its kind. */
+  readonly windowMs: number;
 }
 
 export type AcceptResult =
   /** Durably queued by this very call. */
   | { readonly kind: 'accepted' }
-  /** Accepted before. `differs`: the body is not the one that was accepted. */
-  | { readonly kind: 'duplicate'; readonly differs: boolean }
+  /** Accepted before. `differs`: the body is not the one that was accepted. `eventId`: of the event it was merged into. */
+  | { readonly kind: 'duplicate'; readonly differs: boolean; readonly eventId?: string }
   /** The same signed bytes came before under another, unsigned event id. */
   | { readonly kind: 'replayed' }
   /** Nothing is promised; the sender must send again. */
@@ -90,15 +103,18 @@ export function createAcceptor(options: AcceptorOptions): Acceptor {
   };
 
   const attempt = async (event: IncomingEvent, key: string, bodyHash: string): Promise<AcceptResult> => {
+    const ttlMs = event.dedupeMs ?? ingest.dedupe;
     const guard =
       event.replayKey === undefined
         ? 'ours'
-        : await claimReplayGuard(redis, keys, event.replayKey, key, ingest.dedupe);
+        : await claimReplayGuard(redis, keys, event.replayKey, key, ttlMs);
     if (guard === 'busy')
       return unavailable('the same signed request is being accepted under another event id');
-    const jobId = `${newId()}_${bodyHash}`;
+    const { coalesce } = event;
+    const jobId = `${coalesce?.fresh ?? newId()}_${bodyHash}`;
+    const claim = { id: coalesce?.claim ?? key, ttlMs };
     const owner =
-      guard === 'replayed' ? '' : await producer.add(jobOf(event), jobId, { id: key, ttlMs: ingest.dedupe });
+      guard === 'replayed' ? '' : await producer.add(jobOf(event), jobId, claim, coalesce?.windowMs);
     // The connection that answered, perhaps not the one that was asked first. What follows holds for that one alone.
     const epoch = durability.epoch();
     if (ingest.waitReplicas > 0 && (await redis.wait(ingest.waitReplicas, WAIT_MS)) < ingest.waitReplicas) {
@@ -108,10 +124,9 @@ export function createAcceptor(options: AcceptorOptions): Acceptor {
     if (!durability.trusted() || durability.epoch() !== epoch)
       return unavailable('Redis answered, but its durability is not established');
     if (guard === 'replayed') return { kind: 'replayed' };
-    remembered.add(key, owner.slice(owner.indexOf('_') + 1));
-    return owner === jobId
-      ? { kind: 'accepted' }
-      : { kind: 'duplicate', differs: !owner.endsWith(`_${bodyHash}`) };
+    // A claim that coalesces is not remembered: it ends elsewhere, when the event goes to fan-out.
+    if (coalesce === undefined) remembered.add(key, owner.slice(owner.indexOf('_') + 1));
+    return owner === jobId ? { kind: 'accepted' } : duplicateOf(event, bodyHash, owner);
   };
 
   return {
@@ -146,8 +161,17 @@ export function createAcceptor(options: AcceptorOptions): Acceptor {
   };
 }
 
-function jobOf({ bytes, replayKey: _replayKey, occurredAt, ...facts }: IncomingEvent): EventJob {
+/** `owner`: the job that owns the claim. An event that was merged into has the same beginning, and that job's own end. */
+function duplicateOf({ eventId, coalesce }: IncomingEvent, bodyHash: string, owner: string): AcceptResult {
+  if (coalesce === undefined) return { kind: 'duplicate', differs: !owner.endsWith(`_${bodyHash}`) };
+  const mergedInto = eventId.slice(0, -coalesce.fresh.length) + owner.slice(0, owner.indexOf('_'));
+  return { kind: 'duplicate', differs: false, eventId: mergedInto };
+}
+
+function jobOf(event: IncomingEvent): EventJob {
+  const { bytes, replayKey: _replayKey, dedupeMs: _dedupeMs, coalesce, occurredAt, ...facts } = event;
   const body = encodeBody(bytes, isUtf8(bytes));
+  if (coalesce !== undefined) return { v: 3, ...facts, ...body, coalesced: true };
   return occurredAt === undefined ? { v: 1, ...facts, ...body } : { v: 2, ...facts, occurredAt, ...body };
 }
 

@@ -1,6 +1,7 @@
-import { hashId, newId } from '@breakwater/contracts/ids';
+import { hashBytes, hashId, newId } from '@breakwater/contracts/ids';
 import type { Source } from '@breakwater/contracts/source-config';
 import type { SignedRequest } from '@breakwater/signatures/headers';
+import { isBatch } from '@breakwater/signatures/items';
 import type { LocatedItem } from '@breakwater/signatures/locate';
 import { replayKeyOf } from '@breakwater/signatures/signed-content';
 import type { IncomingEvent } from './accept.ts';
@@ -20,14 +21,13 @@ export function incomingEvents(
   fresh: (index: number) => string = newId,
 ): IncomingEvent[] {
   return located.map(({ document, undeduped, ...event }, index) => {
-    const item = source.batch === undefined || event.parked ? undefined : index;
+    const item = !isBatch(source, request) || event.parked ? undefined : index;
     const signedBytes = replayKeyOf(source, request, document, item);
     return {
       operator: source.operator,
       source: name,
       ...event,
-      // Each delivery is an event of its own, so each has an id of its own.
-      ...((source.dedupe === 'none' || undeduped) && { eventId: `${event.eventId}-${fresh(index)}` }),
+      ...identityOf(name, source, event.eventId, document.bytes, { undeduped, fresh: () => fresh(index) }),
       contentType: (request.headers['content-type']?.[0] ?? '').slice(0, CONTENT_TYPE_MAX),
       bytes: document.bytes,
       receivedAt: request.nowMs,
@@ -35,4 +35,27 @@ export function incomingEvents(
       ...(signedBytes === undefined ? {} : { replayKey: hashId(source.operator, name, signedBytes) }),
     };
   });
+}
+
+/** Where a delivery is an event of its own, or until it is merged, its event has an id of its own. */
+function identityOf(
+  name: string,
+  { operator, dedupe }: Source,
+  eventId: string,
+  bytes: Buffer,
+  { undeduped, fresh }: { readonly undeduped: true | undefined; readonly fresh: () => string },
+): Pick<IncomingEvent, 'dedupeMs' | 'coalesce'> & { readonly eventId: string } {
+  if (undeduped || dedupe.policy === 'none') return { eventId: `${eventId}-${fresh()}` };
+  if (dedupe.policy === 'event')
+    return { eventId, ...(dedupe.ttlMs !== undefined && { dedupeMs: dedupe.ttlMs }) };
+  const own = fresh();
+  return {
+    eventId: `${eventId}-${own}`,
+    coalesce: {
+      // Only equal bytes: what another body says must not be swallowed.
+      claim: hashId('coalesce', operator, name, eventId, hashBytes(bytes)),
+      fresh: own,
+      windowMs: dedupe.windowMs,
+    },
+  };
 }

@@ -2,6 +2,7 @@ import { hashBytes, hashId, newId } from '@breakwater/contracts/ids';
 import type { Source } from '@breakwater/contracts/source-config';
 import { type ErrorCode, messageOf } from '@breakwater/runtime/errors';
 import type { Logger } from '@breakwater/runtime/logger';
+import { QUARANTINE_REASONS, type QuarantineReason } from '@breakwater/runtime/metrics-ingest';
 import { handshakeOf } from '@breakwater/signatures/handshake';
 import type { SignedRequest } from '@breakwater/signatures/headers';
 import { keptRequest } from '@breakwater/signatures/kept-request';
@@ -28,13 +29,6 @@ export interface Quarantine {
   readonly close: () => Promise<void>;
 }
 
-/** Refusals that a person may undo by correcting a secret or a setting. */
-const KEPT: ReadonlySet<ErrorCode> = new Set([
-  'signature_invalid',
-  'timestamp_out_of_tolerance',
-  'event_id_missing',
-  'body_unparsable',
-]);
 const MAX_BODY_BYTES = 64 * 1024;
 /**
  * Writes under way at one time, those of senders who know a secret apart: a flood of refusals must cost Redis no more than
@@ -51,6 +45,7 @@ export function openQuarantine(options: {
   readonly keyPrefix: string;
   readonly logger: Logger;
   readonly notReady: () => readonly string[];
+  readonly onKept?: (source: string, reason: QuarantineReason) => void;
 }): Quarantine {
   const keys = createKeyspace(options.keyPrefix);
   const redis = connectRedis(options.redisUrl, 'producer', options.logger);
@@ -64,6 +59,7 @@ export function openQuarantine(options: {
       if (entry === undefined) return;
       inFlight[kind] += 1;
       writeQuarantine(redis, keys, entry, kind === 'verified')
+        .then(() => options.onKept?.(entry.source, entry.code))
         .catch((error: unknown) =>
           options.logger.debug({ source: entry.source, reason: messageOf(error) }, 'a refusal was not kept'),
         )
@@ -73,8 +69,17 @@ export function openQuarantine(options: {
   };
 }
 
-function entryOf({ name, source, request, code, message }: RefusedRequest): QuarantineEntry | undefined {
-  if (!KEPT.has(code) || request.body.length > MAX_BODY_BYTES) return undefined;
+const isKept = (code: ErrorCode): code is QuarantineReason =>
+  QUARANTINE_REASONS.some((reason) => reason === code);
+
+function entryOf({
+  name,
+  source,
+  request,
+  code,
+  message,
+}: RefusedRequest): (QuarantineEntry & { readonly code: QuarantineReason }) | undefined {
+  if (!isKept(code) || request.body.length > MAX_BODY_BYTES) return undefined;
   const kept = keptRequest(source, request);
   if (kept === undefined) return undefined;
   return {
@@ -103,7 +108,7 @@ function entryIdOf(
   { method = 'POST', body }: SignedRequest,
   { headers, query }: Pick<QuarantineEntry, 'headers' | 'query'>,
 ): string {
-  if (source.dedupe === 'none' || source.onMissingId === 'undeduped') return newId();
+  if (source.dedupe.policy !== 'event' || source.onMissingId === 'undeduped') return newId();
   return hashId('quarantine', name, method, query, JSON.stringify(Object.entries(headers)), hashBytes(body));
 }
 
@@ -156,7 +161,11 @@ export async function retryQuarantined(
   for (const event of events) {
     const result = await doors?.acceptor.accept(event);
     if (result?.kind === 'unavailable') return { kind: 'unavailable', message: result.message };
-    taken.push({ eventId: event.eventId, deduped: result !== undefined && result.kind !== 'accepted' });
+    const merged = result?.kind === 'duplicate' ? result.eventId : undefined;
+    taken.push({
+      eventId: merged ?? event.eventId,
+      deduped: result !== undefined && result.kind !== 'accepted',
+    });
   }
   if (doors !== undefined) await releaseQuarantine(doors.redis, doors.keys, entry, doors.by);
   return { kind: 'accepted', events: taken };

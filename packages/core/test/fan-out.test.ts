@@ -41,6 +41,13 @@ test('an event whose body could not be read reaches nobody until a person fans i
   expect(await fanOut(job)).toBe(0);
   expect(await work.redis.zrange(work.keys.unrouted, 0, '-1')).toEqual([key]);
 
+  // What others were merged into is an event like any other once it is here.
+  const merged: EventJob = { ...job, v: 3, eventId: 'tr_1-x', coalesced: true };
+  expect(await fanOut(merged)).toBe(0);
+  const record = await readEvent(work.redis, work.keys, eventKey('default', 'shop', 'tr_1-x'));
+  expect(record && toEventJob(record)).toMatchObject({ v: 1, eventId: 'tr_1-x', body: '{' });
+  expect(await work.redis.zrem(work.keys.unrouted, record?.key ?? '')).toBe(1);
+
   const kept = await readEvent(work.redis, work.keys, key);
   expect(kept?.body.toString()).toBe('{');
   expect(kept && (await fanOut(toEventJob(kept), true))).toBe(1);

@@ -9,11 +9,13 @@ export interface EventProducer {
   /**
    * Claims the dedupe id and queues the event in one atomic Redis step. Resolves to the id of the job that owns the
    * claim: `jobId` itself when this call made it (also when the command was sent twice), another's for a duplicate.
+   * `delayMs`: how long the event waits before fan-out may begin.
    */
   readonly add: (
     job: EventJob,
     jobId: string,
     dedupe: { readonly id: string; readonly ttlMs: number },
+    delayMs?: number,
   ) => Promise<string>;
   readonly close: () => Promise<void>;
 }
@@ -39,12 +41,13 @@ export function createEventProducer(redis: Redis, keys: Keyspace, logger: Logger
     return queue;
   };
   return {
-    async add(job, jobId, dedupe) {
+    async add(job, jobId, dedupe, delayMs = 0) {
       current ??= open();
       const queue = await current;
       const added = await queue.add('event', job, {
         jobId,
         deduplication: { id: dedupe.id, ttl: dedupe.ttlMs },
+        ...(delayMs > 0 && { delay: delayMs }),
         attempts: ATTEMPTS,
         backoff: { type: 'exponential', delay: 500 },
         removeOnComplete: true,

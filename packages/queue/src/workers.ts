@@ -36,10 +36,16 @@ const COMMON_OPTIONS = {
   removeOnComplete: { count: 0 },
 } as const;
 
-/** Runs fan-out for every accepted event. A job that cannot be decoded fails at once and is kept. */
+/**
+ * Runs fan-out for every accepted event. A job that cannot be decoded fails at once and is kept. The claim of a coalescing
+ * event ends before `handle` begins: until then equal notifications are merged into it, and whatever `handle` sets off
+ * looks at the resource later than all of them. A notification that comes after that is an event of its own.
+ */
 export function startEventWorker(options: Common, handle: (job: EventJob) => Promise<void>): WorkerHandle {
   return startWorker(options, QUEUES.events, async (job) => {
-    await handle(decode(job, decodeEventJob));
+    const event = decode(job, decodeEventJob);
+    if (event.v === 3) await job.removeDeduplicationKey(); // only where it is still this job's
+    await handle(event);
   });
 }
 

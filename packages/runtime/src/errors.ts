@@ -57,7 +57,10 @@ export const ERROR_CODES = {
   },
   port_taken: { status: 500, remedy: 'Stop the other process, or set another port.' },
   token_missing: { status: 401, remedy: 'Send Authorization: Bearer <token>.' },
-  token_invalid: { status: 401, remedy: 'Use the token of this deployment (publishToken, PUBLISH_TOKEN).' },
+  token_invalid: {
+    status: 401,
+    remedy: 'Use a token of this deployment (publishToken, PUBLISH_TOKEN, publishTokens).',
+  },
 } as const satisfies Record<string, { status: number; remedy: string }>;
 export type ErrorCode = keyof typeof ERROR_CODES;
 

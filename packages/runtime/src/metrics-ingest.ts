@@ -13,6 +13,15 @@ export const WEBHOOK_OUTCOMES = [
 ] as const;
 export type WebhookOutcome = (typeof WEBHOOK_OUTCOMES)[number];
 
+/** Why a refused request is kept: what a person may undo by correcting a secret or a setting. */
+export const QUARANTINE_REASONS = [
+  'signature_invalid',
+  'timestamp_out_of_tolerance',
+  'event_id_missing',
+  'body_unparsable',
+] as const;
+export type QuarantineReason = (typeof QUARANTINE_REASONS)[number];
+
 /** Label of every request to a source that is not configured: names from outside would grow the metric without bound. */
 export const UNKNOWN_SOURCE = 'unknown';
 
@@ -32,6 +41,8 @@ const ACK_BUCKETS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25,
 export interface IngestMetrics {
   /** One more webhook of a source, or of UNKNOWN_SOURCE. */
   readonly received: (source: string, outcome: WebhookOutcome) => void;
+  /** One more refused request of a source was kept for `quarantine retry`. */
+  readonly quarantined: (source: string, reason: QuarantineReason) => void;
   /** One more webhook of a source, or of UNKNOWN_SOURCE, that got an error. `code` is the error's, of the closed table. */
   readonly refused: (source: string, code: ErrorCode) => void;
   /** Seconds from a request's headers to its acknowledgement, its upload included: what the provider waits for. */
@@ -64,6 +75,15 @@ export function createIngestMetrics(registry: Registry, sources: readonly string
     buckets: ACK_BUCKETS_S,
     registers: [registry],
   });
+  const quarantined = new Counter({
+    name: 'breakwater_quarantined_requests_total',
+    help: 'Refused webhooks that were kept for 24 hours, by source and reason; a wrong secret or setting shows here.',
+    labelNames: ['source', 'reason'] as const,
+    registers: [registry],
+  });
+  for (const source of sources) {
+    for (const reason of QUARANTINE_REASONS) quarantined.inc({ source, reason }, 0);
+  }
   for (const source of [...sources, RESERVED_SOURCE, UNKNOWN_SOURCE]) {
     for (const outcome of WEBHOOK_OUTCOMES) received.inc({ source, outcome }, 0);
     ackDuration.zero({ source });
@@ -71,6 +91,7 @@ export function createIngestMetrics(registry: Registry, sources: readonly string
   }
   return {
     received: (source, outcome) => received.inc({ source, outcome }),
+    quarantined: (source, reason) => quarantined.inc({ source, reason }),
     refused: (source, code) => refused.inc({ source, code }),
     acknowledged: (source, seconds) => ackDuration.observe({ source }, seconds),
     watchDurable(durable) {

@@ -1,9 +1,19 @@
-import { parsePointer, resolvePointer, textAt } from '@breakwater/contracts/pointer';
+import { findSpan } from '@breakwater/contracts/json-spans';
+import { parsePointer, textAt } from '@breakwater/contracts/pointer';
 import type { Source } from '@breakwater/contracts/source-config';
-import type { HeaderRead, SignedRequest } from './headers.ts';
-import { eachElement, findSpan } from '@breakwater/contracts/json-spans';
+import type { Scope } from '@breakwater/contracts/source-parts';
+import { type HeaderRead, mediaTypeOf, readHeader, type SignedRequest } from './headers.ts';
+import { readXml, readXmlAt, type XmlElement } from './xml.ts';
 
 type ParseRules = Source['parse'];
+
+/** Where an item of a batch was found. */
+export interface Outer {
+  /** The element of the batch's list. */
+  readonly element: () => ParsedBody;
+  /** The whole body. */
+  readonly delivery: ParsedBody;
+}
 
 /**
  * A body as the source reads it; decoded and parsed when somebody first asks, and at most once. Never changed and never
@@ -13,17 +23,20 @@ export class ParsedBody {
   /** Why the body could not be read, once somebody needed it. */
   failure: string | undefined;
   readonly bytes: Buffer;
+  /** Of an item of a batch: what it was found in. */
+  readonly outer: Outer | undefined;
   readonly #parse: ParseRules;
   #json: { readonly text: string; readonly value: unknown } | undefined;
+  #xml: XmlElement | undefined;
   #form: readonly (readonly [string, string])[] | undefined;
 
-  constructor(bytes: Buffer, parse: ParseRules) {
+  constructor(bytes: Buffer, parse: ParseRules, outer?: Outer) {
     this.bytes = bytes;
     this.#parse = parse;
+    this.outer = outer;
   }
 
-  /** Text of the scalar at a pointer, numbers exactly as written. Undefined where there is none. */
-  textAt(pointer: string): string | undefined {
+  #textAt(pointer: string): string | undefined {
     const json = this.#read();
     if (json === undefined) return undefined;
     try {
@@ -36,9 +49,13 @@ export class ParsedBody {
     }
   }
 
-  /** As textAt, for what identifies or proves: a member that is there twice is not resolved to one of them. */
+  /**
+   * Text of the scalar at a pointer, numbers exactly as written. It may identify or prove, so a member that is there
+   * twice is not resolved to one of them.
+   */
   readAt(pointer: string): HeaderRead {
-    const text = this.textAt(pointer);
+    if (this.#parse.format === 'xml') return this.#readXmlAt(pointer);
+    const text = this.#textAt(pointer);
     if (text === undefined) return { kind: 'missing' };
     const source = this.#json?.text ?? ''; // empty for a form, whose repeated fields are no text already
     const tokens = parsePointer(pointer) ?? [];
@@ -46,27 +63,15 @@ export class ParsedBody {
     return { kind: 'one', text };
   }
 
-  /**
-   * The elements of a list, each as a document of its own with its exact bytes. Undefined where there is no list; null
-   * counts as an empty one (Xero sends it). One more than `max` at most.
-   */
-  itemsAt(pointer: string, item: string, max: number): ParsedBody[] | undefined {
-    const json = this.#read();
-    if (json === undefined) return undefined;
-    const tokens = parsePointer(pointer) ?? [];
-    const list = resolvePointer(json.value, tokens);
-    if (list === null) return [];
-    const span = findSpan(json.text, tokens);
-    if (!Array.isArray(list) || typeof span === 'string') return undefined;
-    const inner = parsePointer(item) ?? [];
-    const items: ParsedBody[] = [];
-    for (const { start, end } of eachElement(json.text, span.start).take(max + 1)) {
-      const element = json.text.slice(start, end);
-      const found = inner.length === 0 ? { start: 0, end: element.length } : findSpan(element, inner);
-      if (typeof found === 'string') return undefined;
-      items.push(new ParsedBody(Buffer.from(element.slice(found.start, found.end)), { format: 'json' }));
-    }
-    return items;
+  /** The body as JSON, with its text. Undefined where it is none. */
+  json(): { readonly text: string; readonly value: unknown } | undefined {
+    return this.#read();
+  }
+
+  /** What a pointer of that scope looks into. Without a batch there is only one. */
+  in(scope: Scope): ParsedBody {
+    if (scope === 'element') return this.outer?.element() ?? this;
+    return scope === 'delivery' ? (this.outer?.delivery ?? this) : this;
   }
 
   /** Fields of a form body in their order, decoded. Undefined where the body is no UTF-8. */
@@ -78,18 +83,23 @@ export class ParsedBody {
     return this.#form;
   }
 
-  /** Reads the body now, so that `failure` is set where it cannot be read. */
-  check(): void {
-    if (this.#parse.format === 'json' || this.#parse.format === 'form') this.#read();
-  }
-
   #decode(): string | undefined {
     try {
       return new TextDecoder('utf-8', { fatal: true }).decode(this.bytes); // also drops a byte order mark
     } catch {
-      this.failure = 'The body is not valid UTF-8. Send JSON in UTF-8.';
+      this.failure = 'The body is not valid UTF-8. Send it in UTF-8.';
       return undefined;
     }
+  }
+
+  #readXmlAt(pointer: string): HeaderRead {
+    if (this.#xml === undefined && this.failure === undefined) {
+      const text = this.#decode();
+      const read = text === undefined ? undefined : readXml(text);
+      if (read !== undefined && 'failure' in read) this.failure = read.failure;
+      else this.#xml = read?.root;
+    }
+    return this.#xml === undefined ? { kind: 'missing' } : readXmlAt(this.#xml, parsePointer(pointer) ?? []);
   }
 
   #read(): { readonly text: string; readonly value: unknown } | undefined {
@@ -154,7 +164,9 @@ const documents = new WeakMap<SignedRequest, ParsedBody>();
 export function documentOf(parse: ParseRules, request: SignedRequest): ParsedBody {
   let document = documents.get(request);
   if (document === undefined) {
-    document = new ParsedBody(request.decoded ?? request.body, parse);
+    const type = readHeader(request.headers, 'content-type');
+    const isRead = parse.contentTypes?.includes(type.kind === 'one' ? mediaTypeOf(type.text) : '') ?? true;
+    document = new ParsedBody(request.decoded ?? request.body, isRead ? parse : { format: 'none' });
     documents.set(request, document);
   }
   return document;

@@ -2,7 +2,7 @@ import type { Answer } from '@breakwater/contracts/source-answers';
 import type { Source } from '@breakwater/contracts/source-config';
 import type { Challenge, Match } from '@breakwater/contracts/source-handshake';
 import { documentOf } from './document.ts';
-import { type HeaderRead, readHeader, readQuery, type SignedRequest } from './headers.ts';
+import { type HeaderLines, type HeaderRead, readHeader, readQuery, type SignedRequest } from './headers.ts';
 import { sameText } from './shared-secret.ts';
 
 export type Handshake =
@@ -29,9 +29,29 @@ export function handshakeOf(source: Source, request: SignedRequest, verified: bo
   return { kind: 'none' };
 }
 
-/** Methods beyond `request.methods` that some challenge is asked with. */
-export const challengeMethods = (source: Source): string[] =>
-  source.challenges.flatMap(({ when }) => (when.method === undefined ? [] : [when.method]));
+/** Methods beyond `request.methods` that some handshake is asked with. */
+export const challengeMethods = (source: Source): string[] => [
+  ...source.challenges.flatMap(({ when }) => (when.method === undefined ? [] : [when.method])),
+  ...(source.abuseProtection === undefined ? [] : ['OPTIONS']),
+];
+
+/** The headers that consent to deliveries from whoever asks; undefined where there is no consent. */
+export function consentOf(
+  { abuseProtection, request }: Source,
+  headers: HeaderLines,
+): Readonly<Record<string, string>> | undefined {
+  const asked = readHeader(headers, 'webhook-request-origin');
+  if (abuseProtection === undefined || asked.kind !== 'one' || asked.text === '') return undefined;
+  const { origins, rate } = abuseProtection;
+  const origin =
+    origins === '*' ? '*' : origins.find((each) => each.toLowerCase() === asked.text.toLowerCase());
+  if (origin === undefined) return undefined;
+  return {
+    allow: request.methods.join(', '),
+    'webhook-allowed-origin': origin,
+    'webhook-allowed-rate': String(rate),
+  };
+}
 
 function respond(source: Source, challenge: Challenge, request: SignedRequest): Handshake {
   const { token, echo, json } = challenge;

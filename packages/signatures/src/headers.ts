@@ -51,3 +51,7 @@ export function readQuery(query: string | undefined, name: string): HeaderRead {
   if (text === undefined) return { kind: 'missing' };
   return values.length === 1 ? { kind: 'one', text } : { kind: 'repeated' };
 }
+
+/** `application/json` of `Application/JSON; charset=utf-8`. */
+export const mediaTypeOf = (contentType: string): string =>
+  (contentType.split(';', 1)[0] ?? '').trim().toLowerCase();

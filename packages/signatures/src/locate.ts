@@ -1,6 +1,6 @@
 import { hashBytes, hashId } from '@breakwater/contracts/ids';
 import type { Source } from '@breakwater/contracts/source-config';
-import { bodyFormOf, type Expression, type Locator } from '@breakwater/contracts/source-parts';
+import { bodyFormOf, type Expression, isOfItem, type Locator } from '@breakwater/contracts/source-parts';
 import { documentOf, type ParsedBody } from './document.ts';
 import { readHeader, type SignedRequest } from './headers.ts';
 import { splitDelivery } from './items.ts';
@@ -100,7 +100,9 @@ export function locateEvent(
   request: SignedRequest,
   document: ParsedBody = documentOf(source.parse, request),
 ): Located {
-  const id = find(source.eventId, request, document);
+  // A header is the whole delivery's: for items of a batch it would make one event of them.
+  const isItem = document.outer !== undefined;
+  const id = find(isItem ? source.eventId.filter(isOfItem) : source.eventId, request, document);
   const labels = labelsOf(source, request, document);
   if (id.kind === 'repeated')
     return missing(`The ${id.where} is there more than once, so the event id is ambiguous. Send it once.`);
@@ -170,7 +172,9 @@ const encodeSeparator = (separator: string): string =>
 
 function readLocator(locator: Locator, request: SignedRequest, document: ParsedBody): Found {
   const read =
-    'pointer' in locator ? document.readAt(locator.pointer) : readHeader(request.headers, locator.header);
+    'pointer' in locator
+      ? document.in(locator.in).readAt(locator.pointer)
+      : readHeader(request.headers, locator.header);
   if (read.kind === 'repeated') return { kind: 'repeated', where: describe(locator) };
   return read.kind === 'one' && read.text !== '' ? { kind: 'found', text: read.text } : { kind: 'missing' };
 }

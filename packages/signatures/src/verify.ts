@@ -128,6 +128,14 @@ function verifySignature(
     return refused('unavailable', 'No secret of this source is in force at this time.');
   const matched = matchingSecrets(check.algorithm, current, variants, given.signatures);
   if (matched.length === 0) {
+    const isKnown = given.signatures.some(
+      ({ keyId }) => keyId === undefined || current.some((key) => key.keyId === keyId),
+    );
+    if (!isKnown)
+      return refused(
+        'signature_invalid',
+        'The request names a key that no secret in force here has. Add it with its keyId, if the provider has a new one.',
+      );
     return refused(
       'signature_invalid',
       'The signature does not match the bytes that arrived under any secret of this source. Sign the exact bytes of the body, and compare the secrets on both sides.',

@@ -14,6 +14,10 @@ import { createVerifier } from '../src/verify.ts';
 const SEED = 20_260_102; // fixed, so that a failure here is the same failure everywhere
 const RUNS = 150; // for each preset: some 4,000 requests
 
+const RSA_KEY = generateKeyPairSync('rsa', { modulusLength: 2_048 }).publicKey.export({
+  type: 'spki',
+  format: 'pem',
+}) as string;
 /** Keys of the right kind that nobody has the other half of. */
 const SECRETS: Readonly<Partial<Record<(typeof PRESET_NAMES)[number], string>>> = {
   adyen: 'ab'.repeat(32),
@@ -22,10 +26,8 @@ const SECRETS: Readonly<Partial<Record<(typeof PRESET_NAMES)[number], string>>> 
   'standard-webhooks-ed25519': 'whpk_1SiA4o9hyqTCpIqC5V9HUakiiaeACeqfZTInDBbOir4=',
   sendgrid:
     'MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE83T4O/n84iotIvIW4mdBgQ/7dAfSmpqIM8kF9mN1flpVKS3GRqe62gw+2fNNRaINXvVpiglSI8eNEc6wEA3F+g==',
-  'adobe-commerce': generateKeyPairSync('rsa', { modulusLength: 2_048 }).publicKey.export({
-    type: 'spki',
-    format: 'pem',
-  }) as string,
+  'adobe-commerce': RSA_KEY,
+  paypal: RSA_KEY,
 };
 
 /** Of the kinds that a parser could trip over. */
@@ -75,6 +77,15 @@ const bodyLike = fc.oneof(
   fc
     .array(fc.record({ NotificationRequestItem: fc.jsonValue() }, { requiredKeys: [] }), { maxLength: 5 })
     .map((notificationItems) => Buffer.from(JSON.stringify({ notificationItems }))),
+  fc
+    .array(
+      fc.record(
+        { realmId: fc.jsonValue(), dataChangeEvent: fc.jsonValue(), changes: fc.jsonValue() },
+        { requiredKeys: [] },
+      ),
+      { maxLength: 5 },
+    )
+    .map((list) => Buffer.from(JSON.stringify({ eventNotifications: list, entry: list }))),
   fc.constantFrom(
     Buffer.alloc(0),
     Buffer.from('\uFEFF{"id":"a"}'),
@@ -112,7 +123,7 @@ test.each(PRESET_NAMES)('no request of a stranger throws or passes: %s', (preset
     preset,
     secrets: [{ id: 'a', value: SECRETS[preset] ?? 'nobody knows this' }],
     request: { publicUrl: 'https://hooks.example.com/in' },
-    values: { verifyToken: 'nobody knows this either' },
+    values: { verifyToken: 'nobody knows this either', webhookId: 'WH' },
   });
   const verify = createVerifier(source);
   fc.assert(
@@ -153,5 +164,34 @@ test('the items of a batch are the bytes that were sent, whatever is in them', (
       expect(located.ok && located.events.map(({ document }) => document.bytes.toString())).toEqual(items);
     }),
     { seed: SEED, numRuns: 500 },
+  );
+});
+
+test('the items of lists in lists are the bytes that were sent, all of them, in their order', () => {
+  const source = Source.parse({
+    secrets: [{ id: 'a', value: 'x' }],
+    auth: { kind: 'signature', algorithm: 'hmac-sha256', signature: { header: 'x', encoding: 'hex' } },
+    batch: { pointer: '', nested: ['/a', '/b/c'], max: 1_000, empty: 'ack' },
+    eventId: { sha256: ['body', { pointer: '/id', in: 'element' }] },
+  });
+  const list = fc.option(fc.array(fc.json(), { maxLength: 5 }), { nil: undefined });
+  fc.assert(
+    fc.property(fc.array(fc.record({ a: list, c: list })), fc.constantFrom('', ' \n'), (elements, space) => {
+      const texts = elements.map(({ a, c }, index) => {
+        const members = [
+          `"id":${index}`,
+          ...(a === undefined ? [] : [`"a":${space}[${a.join(`,${space}`)}]`]),
+          ...(c === undefined ? [] : [`"b":{"c":[${c.join(`${space},`)}]}`]),
+        ];
+        return `{${members.join(`${space},`)}}`;
+      });
+      const body = Buffer.from(`[${texts.join()}]`);
+      const located = locateEvents(source, { headers: {}, body });
+      const expected = elements.flatMap(({ a, c }, index) =>
+        a === undefined && c === undefined ? [texts[index]] : [...(a ?? []), ...(c ?? [])],
+      );
+      expect(located.ok && located.events.map(({ document }) => document.bytes.toString())).toEqual(expected);
+    }),
+    { seed: SEED, numRuns: 300 },
   );
 });

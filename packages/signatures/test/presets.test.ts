@@ -1,4 +1,5 @@
 import { createHmac, generateKeyPairSync, sign as signWith } from 'node:crypto';
+import { crc32 } from 'node:zlib';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
@@ -34,12 +35,14 @@ interface Sample {
   /** Of every event, in order. */
   readonly ids: readonly unknown[];
   readonly type: string;
-  readonly timed?: true;
+  /** `for days`: retries may bear the time of the first attempt. */
+  readonly timed?: true | 'for days';
   /** Nothing signs the body. */
   readonly unsigned?: true;
 }
 
 const KEY = Buffer.alloc(32, 7);
+const CERT_URL = 'https://api.paypal.com/v1/notifications/certs/CERT-1';
 const BODY_ID: unknown = expect.stringMatching(/^hash-[A-Za-z0-9]{22}$/);
 
 const adyenItem = {
@@ -101,6 +104,16 @@ const SAMPLES: Readonly<Record<(typeof PRESET_NAMES)[number], Sample>> = {
     ids: ['evt_1'],
     type: 'payment_captured',
   },
+  cloudevents: {
+    body: '[{"specversion":"1.0","source":"https://x.example/a","id":"1","type":"order.paid"},{"specversion":"1.0","source":"/b","id":"1","type":"order.paid"}]',
+    headers: () => ({
+      authorization: `Bearer ${SECRET}`,
+      'content-type': 'application/cloudevents-batch+json; charset=UTF-8',
+    }),
+    ids: ['https://x.example/a|1', '/b|1'],
+    type: 'order.paid',
+    unsigned: true,
+  },
   docusign: {
     body: '{"event":"envelope-completed","generatedDateTime":"2026-01-02T03:04:05Z","data":{"envelopeId":"e1"}}',
     headers: (body) => ({
@@ -146,10 +159,14 @@ const SAMPLES: Readonly<Record<(typeof PRESET_NAMES)[number], Sample>> = {
     timed: true,
   },
   quickbooks: {
-    body: '{"eventNotifications":[]}',
+    body: '{"eventNotifications":[{"realmId":"r1","dataChangeEvent":{"entities":[{"name":"Customer","id":"1","operation":"Create","lastUpdated":"2026-01-02T03:04:05Z"},{"name":"Invoice","id":"7","operation":"Delete","lastUpdated":"t2"}]}},{"realmId":"r2","dataChangeEvent":{"entities":[{"name":"Customer","id":"1","operation":"Create","lastUpdated":"t3"}]}}]}',
     headers: (body) => ({ 'intuit-signature': mac(body, 'base64') }),
-    ids: [BODY_ID],
-    type: '',
+    ids: [
+      'r1:Customer:1:Create:2026-01-02T03%3A04%3A05Z',
+      'r1:Invoice:7:Delete:t2',
+      'r2:Customer:1:Create:t3',
+    ],
+    type: 'Customer.Create',
   },
   twilio: {
     body: 'MessageStatus=sent&MessageSid=SM1',
@@ -177,11 +194,11 @@ const SAMPLES: Readonly<Record<(typeof PRESET_NAMES)[number], Sample>> = {
     timed: true,
   },
   meta: {
-    body: '{"object":"page","entry":[]}',
+    body: '{"object":"page","entry":[{"id":"p1","time":1767323045,"changes":[{"field":"feed","value":{}},{"field":"feed","value":{"n":1.10}}]},{"id":"p1","time":1767323046,"messaging":[{"message":{"mid":"m1"}}]}]}',
     settings: { values: { verifyToken: 'agreed' } },
     headers: (body) => ({ 'x-hub-signature-256': `sha256=${mac(body, 'hex')}` }),
-    ids: [BODY_ID],
-    type: 'page',
+    ids: [BODY_ID, BODY_ID, BODY_ID],
+    type: 'page.feed',
   },
   mollie: {
     body: '{"id":"event_1","type":"payment-link.paid"}',
@@ -196,6 +213,25 @@ const SAMPLES: Readonly<Record<(typeof PRESET_NAMES)[number], Sample>> = {
     ids: ['tr_1'],
     type: '',
     unsigned: true,
+  },
+  paypal: {
+    body: '{"id":"WH-1","event_type":"PAYMENT.SALE.COMPLETED","resource":{"id":"S1"}}',
+    secret: { value: rsa.publicKey.export({ type: 'spki', format: 'pem' }), keyId: CERT_URL },
+    settings: { values: { webhookId: 'WEBHOOK1' } },
+    headers: (body) => ({
+      'paypal-transmission-id': 'tx-1',
+      'paypal-transmission-time': '2026-01-02T03:04:05Z',
+      'paypal-cert-url': CERT_URL,
+      'paypal-auth-algo': 'SHA256withRSA',
+      'paypal-transmission-sig': signWith(
+        'sha256',
+        Buffer.from(`tx-1|2026-01-02T03:04:05Z|WEBHOOK1|${crc32(body)}`),
+        rsa.privateKey,
+      ).toString('base64'),
+    }),
+    ids: ['WH-1'],
+    type: 'PAYMENT.SALE.COMPLETED',
+    timed: 'for days',
   },
   paddle: {
     body: '{"event_id":"evt_1","event_type":"transaction.paid"}',
@@ -379,11 +415,12 @@ describe.each(PRESET_NAMES.filter((name) => SAMPLES[name].unsigned === undefined
     // Adyen's signature is in the body.
     expect(outcome(verify(unsigned))).toBe(preset === 'adyen' ? 'ok by current' : 'signature_missing');
     const hour = 3_600_000;
-    for (const nowMs of [NOW_MS - hour, NOW_MS + hour]) {
+    for (const nowMs of [NOW_MS - hour, NOW_MS + (sample.timed === 'for days' ? 100 * hour : hour)]) {
       const expected = sample.timed ? 'timestamp_out_of_tolerance' : 'ok by current';
       expect(outcome(verify({ ...requestOf(sample), nowMs }))).toBe(expected);
     }
-    if (sample.secret !== undefined && !('keyId' in sample.secret)) return; // other keys: vectors.test.ts
+    // Other keys: vectors.test.ts, and below.
+    if (sample.secret !== undefined && (!('keyId' in sample.secret) || preset === 'paypal')) return;
     const { keyId } = (sample.secret ?? {}) as { keyId?: string };
     const secrets = [{ id: 'current', value: 'wrong', ...(keyId && { keyId }) }];
     expect(outcome(createVerifier(sourceOf(preset, { secrets }))(requestOf(sample)))).toBe(

@@ -64,7 +64,13 @@ export async function noteSourceUse(
   ]);
 }
 
-/** Notes that ingest runs with these secrets, from when on is kept of the first time: "never used" means since then. */
+/** Longer than any rotation, and than a deployment runs beside one with another configuration. */
+const FORGET_AFTER_MS = 90 * 24 * HOUR_MS;
+
+/**
+ * Notes that ingest runs with these secrets, from when on is kept of the first time: "never used" means since then. What is
+ * known of others is forgotten once it is 90 days old, or every secret there ever was would stay in the record.
+ */
 export async function noteSourceKnown(
   redis: Redis,
   keys: Keyspace,
@@ -72,10 +78,8 @@ export async function noteSourceKnown(
   secrets: readonly SecretName[],
   now: number,
 ): Promise<void> {
-  await tell(redis, keys, source, [
-    ['since', now],
-    ...secrets.map((secret) => [`since:${tagOf(source, secret)}`, now] as const),
-  ]);
+  const known = secrets.map((secret) => [`since:${tagOf(source, secret)}`, now] as const);
+  await tell(redis, keys, source, [['since', now], ...known], [now - FORGET_AFTER_MS, FORGET_AFTER_MS]);
 }
 
 async function tell(
@@ -83,8 +87,9 @@ async function tell(
   keys: Keyspace,
   source: string,
   pairs: readonly (readonly [field: string, value: string | number])[],
+  forget: readonly number[] = [],
 ): Promise<void> {
-  await script.run(redis, [keys.sourceUse(source)], [HOURS_KEPT, pairs.length, ...pairs.flat()]);
+  await script.run(redis, [keys.sourceUse(source)], [HOURS_KEPT, pairs.length, ...pairs.flat(), ...forget]);
 }
 
 const timeOf = (text: string | undefined): number | undefined =>

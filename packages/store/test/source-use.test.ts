@@ -51,6 +51,36 @@ test('since when a secret is known stays what the first process said', async () 
   expect(ofSecret({ id: 'next', value: 'x' })).toEqual({ knownSince: 9_000, lastUsedAt: undefined });
 });
 
+test('a secret that was removed is forgotten 90 days after its last use; one that is configured never is', async () => {
+  const day = 24 * 3_600_000;
+  const [kept, gone, late] = ['kept', 'gone', 'late'].map((id) => ({ id, value: 'x' }));
+  await noteSourceKnown(redis, keys, 'cleaned', [kept!, gone!, late!], day);
+  await noteSourceUse(redis, keys, 'cleaned', {
+    hours: new Map(),
+    secrets: [
+      { secret: gone!, lastUsedAt: 2 * day },
+      { secret: late!, lastUsedAt: 50 * day },
+    ],
+  });
+  const known = async (): Promise<unknown[]> => {
+    const { ofSecret } = await use('cleaned');
+    return [kept, gone, late].map((each) => [ofSecret(each!).knownSince, ofSecret(each!).lastUsedAt]);
+  };
+  await noteSourceKnown(redis, keys, 'cleaned', [kept!], 91 * day);
+  expect(await known()).toEqual([
+    [day, undefined],
+    [day, 2 * day],
+    [day, 50 * day],
+  ]);
+  await noteSourceKnown(redis, keys, 'cleaned', [kept!], 93 * day);
+  expect(await known()).toEqual([
+    [day, undefined],
+    [undefined, undefined],
+    [day, 50 * day],
+  ]);
+  expect((await use('cleaned')).observedSince).toBe(day);
+});
+
 test('a value under the id of another secret does not inherit its uses', async () => {
   await noteSourceKnown(redis, keys, 'renamed', [secret], 5_000);
   await noteSourceUse(redis, keys, 'renamed', { hours: new Map(), secrets: [{ secret, lastUsedAt: 7_000 }] });

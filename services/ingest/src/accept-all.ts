@@ -8,9 +8,6 @@ export interface Settled {
   readonly result: AcceptResult | Refusal;
 }
 
-/** Who publishes with the token of the configuration. */
-const OPERATOR = 'default';
-
 /** Enough to share Redis' fsyncs; so few that webhooks, which use the same connection, get their turn in between. */
 const AT_ONCE = 32;
 /** With one accept on top (1.8 s) still within the grace that a stopping ingest gives its requests (5 s). */
@@ -24,7 +21,7 @@ const WITHIN_MS = 3_000;
 export async function acceptAll(
   drafts: readonly Draft[],
   accept: Acceptor['accept'],
-  receivedAt: number,
+  { operator, receivedAt }: { readonly operator: string; readonly receivedAt: number },
   onFault: (error: unknown) => void,
 ): Promise<Settled[]> {
   const results = drafts.map<Settled['result']>((draft) => (draft.kind === 'refused' ? draft : NOT_TRIED));
@@ -39,7 +36,7 @@ export async function acceptAll(
     await before;
     if (halted || performance.now() > deadline) return NOT_TRIED;
     const result = await accept({
-      operator: OPERATOR,
+      operator,
       source: RESERVED_SOURCE,
       eventId,
       type,

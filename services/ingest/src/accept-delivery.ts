@@ -1,6 +1,7 @@
 import type { AcceptResult, Acceptor } from '@breakwater/core/accept';
 import { incomingEvents } from '@breakwater/core/incoming';
 import type { WebhookOutcome } from '@breakwater/runtime/metrics-ingest';
+import { isBatch } from '@breakwater/signatures/items';
 import type { LocatedItem } from '@breakwater/signatures/locate';
 import { acknowledgement, batchAcknowledgement } from './answers.ts';
 import type { KnownSource, Received, TimedRequest } from './receive.ts';
@@ -33,12 +34,13 @@ export async function takeAll(
     const eventId = events[failed]?.eventId;
     return { kind: 'unavailable', message: trouble.message, about: eventId === undefined ? {} : { eventId } };
   }
-  const acknowledged = events.map(({ eventId }, index) => ({
-    eventId,
-    deduped: results[index]?.kind !== 'accepted',
-  }));
+  const acknowledged = events.map(({ eventId }, index) => {
+    const result = results[index];
+    const merged = result?.kind === 'duplicate' ? result.eventId : undefined;
+    return { eventId: merged ?? eventId, deduped: result?.kind !== 'accepted' };
+  });
   const [only] = acknowledged;
-  if (source.batch === undefined && only !== undefined) {
+  if (!isBatch(source, request) && only !== undefined) {
     const reply = acknowledgement(source, only.eventId, only.deduped);
     return { kind: 'taken', reply, outcome: outcomeOf(results), eventId: only.eventId };
   }

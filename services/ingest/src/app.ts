@@ -1,3 +1,4 @@
+import { publishTokensOf } from '@breakwater/contracts/publish-tokens';
 import { createAcceptor } from '@breakwater/core/accept';
 import { openQuarantine } from '@breakwater/core/quarantine';
 import { createSourceRecorder } from '@breakwater/core/source-recorder';
@@ -31,7 +32,13 @@ export async function start(
   const recorder = createSourceRecorder({ redisUrl, keyPrefix, sources: breakwater.sources, logger });
   defer('source recorder', () => recorder.close());
 
-  const quarantine = openQuarantine({ redisUrl, keyPrefix, logger, notReady: () => acceptor.notReady() });
+  const quarantine = openQuarantine({
+    redisUrl,
+    keyPrefix,
+    logger,
+    notReady: () => acceptor.notReady(),
+    onKept: metrics.quarantined,
+  });
   defer('quarantine', () => quarantine.close());
 
   // Closed after the public server, so that probes see "not ready" while the last requests finish.
@@ -45,7 +52,7 @@ export async function start(
     recorder,
     metrics,
     logger,
-    publishToken: breakwater.publishToken,
+    publishTokens: publishTokensOf(breakwater),
     quarantine: (refused) => quarantine.keep(refused),
     isClosing: () => signal.aborted,
   });

@@ -1,24 +1,27 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import type { PublishToken } from '@breakwater/contracts/publish-tokens';
 
 export type BearerVerdict =
-  | { readonly ok: true }
+  | { readonly ok: true; readonly operator: string }
   | { readonly ok: false; readonly code: 'token_missing' | 'token_invalid'; readonly message: string };
 
 /** RFC 6750: the scheme in any case, then one token. */
 const BEARER = /^bearer +(\S+)$/i;
 
 /**
- * Judges `Authorization: Bearer <token>`. Hashes are compared, in constant time: they have one length, so that not even the
- * length of the token shows. Without a configured token (undefined or empty) nobody gets in.
+ * Judges `Authorization: Bearer <token>`: whose token is it? Hashes are compared, in constant time and with every token: they
+ * have one length, so that not even the length of a token shows. Without a configured token nobody gets in.
  */
-export function createBearerCheck(token: string | undefined): (request: IncomingMessage) => BearerVerdict {
-  const expected = token === undefined || token === '' ? undefined : sha256(token);
+export function createBearerCheck(
+  tokens: readonly PublishToken[],
+): (request: IncomingMessage) => BearerVerdict {
+  const known = tokens.map(({ value, operator }) => ({ hash: sha256(value), operator }));
   return (request) => {
-    if (expected === undefined)
+    if (known.length === 0)
       return refused(
         'token_invalid',
-        'No publish token is configured here. Set publishToken (PUBLISH_TOKEN).',
+        'No publish token is configured here. Set publishToken (PUBLISH_TOKEN) or publishTokens.',
       );
     const lines = request.headersDistinct['authorization'] ?? [];
     if (lines.length > 1)
@@ -26,9 +29,11 @@ export function createBearerCheck(token: string | undefined): (request: Incoming
     const given = BEARER.exec(lines[0] ?? '')?.[1];
     if (given === undefined)
       return refused('token_missing', 'Send the publish token as Authorization: Bearer <token>.');
-    return timingSafeEqual(sha256(given), expected)
-      ? { ok: true }
-      : refused('token_invalid', 'This is not the publish token of this deployment.');
+    const hash = sha256(given);
+    const [match] = known.filter((token) => timingSafeEqual(hash, token.hash));
+    return match === undefined
+      ? refused('token_invalid', 'This is not a publish token of this deployment.')
+      : { ok: true, operator: match.operator };
   };
 }
 

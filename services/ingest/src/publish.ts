@@ -87,17 +87,21 @@ async function receive(
       return refusal('unavailable', 'Too many bodies are being received at this moment.', RETRY_LATER);
     case 'read':
       try {
-        return await judge(deps, read.bytes, receivedAt);
+        return await judge(deps, read.bytes, { operator: authorized.operator, receivedAt });
       } finally {
         deps.budget.give(read.bytes.length);
       }
   }
 }
 
-async function judge(deps: PublishDeps, body: Buffer, receivedAt: number): Promise<Published> {
+async function judge(
+  deps: PublishDeps,
+  body: Buffer,
+  from: { readonly operator: string; readonly receivedAt: number },
+): Promise<Published> {
   const parsed = readPublished(body);
   if (parsed.kind === 'refused') return refusal(parsed.code, parsed.message);
-  const settled = await acceptAll(parsed.events, deps.acceptor.accept, receivedAt, (error) =>
+  const settled = await acceptAll(parsed.events, deps.acceptor.accept, from, (error) =>
     deps.lines.error(
       `${RESERVED_SOURCE}: internal`,
       { source: RESERVED_SOURCE, err: error },

@@ -57,7 +57,7 @@ export async function readBody(
   // Absent for chunked uploads. Node's parser lets nothing through that is not a number, nor more bytes than declared.
   if (Number(request.headers['content-length'] ?? 0) > options.maxBytes) return { kind: 'too_large' };
   // The server leaves this to us (see server.ts), so that a refused upload is not asked for first.
-  if (request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue();
+  if (/(?:^|\W)100-continue(?:$|\W)/i.test(request.headers.expect ?? '')) response.writeContinue(); // as Node finds it
   return collect(request, options);
 }
 

@@ -5,8 +5,8 @@ import type { RefusedRequest } from '@breakwater/core/quarantine';
 import type { SourceRecorder } from '@breakwater/core/source-recorder';
 import type { ErrorCode } from '@breakwater/runtime/errors';
 import type { WebhookOutcome } from '@breakwater/runtime/metrics-ingest';
-import { type Handshake, handshakeOf } from '@breakwater/signatures/handshake';
-import { headerLines, type SignedRequest } from '@breakwater/signatures/headers';
+import { consentOf, type Handshake, handshakeOf } from '@breakwater/signatures/handshake';
+import { headerLines, mediaTypeOf, type SignedRequest } from '@breakwater/signatures/headers';
 import { locateEvents } from '@breakwater/signatures/locate';
 import { secretsUsed, type Verifier } from '@breakwater/signatures/verify';
 import { takeAll } from './accept-delivery.ts';
@@ -58,6 +58,7 @@ export async function receive(
 ): Promise<Received | undefined> {
   const receivedAt = deps.now();
   const { source } = known;
+  if (request.method === 'OPTIONS') return answerOptions(source, request);
   const refusal = refuseByHeaders(source, request);
   if (refusal !== undefined) return refusal;
   const read = await readBody(request, response, {
@@ -92,12 +93,18 @@ export async function receive(
   }
 }
 
+/** A CloudEvents sender asks whether it may deliver. No event comes of it, and its body is not read. */
+function answerOptions(source: Source, request: IncomingMessage): Received {
+  const headers = consentOf(source, headerLines(request.rawHeaders));
+  if (headers === undefined) return handshake({ kind: 'refused' });
+  return { reply: { status: 200, contentType: 'text/plain; charset=utf-8', body: '', headers } };
+}
+
 /** What can be refused before the body is read. */
 function refuseByHeaders(source: Source, request: IncomingMessage): Received | undefined {
   const { contentTypes } = source.request;
   if (contentTypes === undefined || request.method === 'GET') return undefined;
-  const type = (request.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
-  return contentTypes.includes(type)
+  return contentTypes.includes(mediaTypeOf(request.headers['content-type'] ?? ''))
     ? undefined
     : refuse(
         source,
@@ -129,7 +136,10 @@ async function judgeCompressed(
     case 'too_large':
       return tooLarge(source);
     case 'corrupt':
-      return refuse(source, 'body_unparsable', 'The body is not valid gzip.');
+      // What is authentic as it came can be parked as it came.
+      return isReceivedSigned && source.onUnparsable === 'accept'
+        ? judge(deps, known, request)
+        : refuse(source, 'body_unparsable', 'The body is not valid gzip.');
     case 'overloaded':
       return overloaded(source);
     case 'inflated':
@@ -192,6 +202,8 @@ async function take(deps: ReceiveDeps, known: KnownSource, request: TimedRequest
   }
 }
 
+function handshake(found: Exclude<Handshake, { kind: 'none' }>): Received;
+function handshake(found: Handshake): Received | undefined;
 function handshake(found: Handshake): Received | undefined {
   switch (found.kind) {
     case 'none':

@@ -1,6 +1,7 @@
 import type { BreakwaterConfig } from '@breakwater/contracts/config';
 import { newId } from '@breakwater/contracts/ids';
 import { publishOpenApi } from '@breakwater/contracts/publish-openapi';
+import type { PublishToken } from '@breakwater/contracts/publish-tokens';
 import type { Acceptor } from '@breakwater/core/accept';
 import type { SourceRecorder } from '@breakwater/core/source-recorder';
 import { AppError, type ErrorCode, messageOf } from '@breakwater/runtime/errors';
@@ -23,8 +24,8 @@ export interface RouterDeps {
   readonly recorder?: Pick<SourceRecorder, 'saw'> | undefined;
   readonly metrics: IngestMetrics;
   readonly logger: Logger;
-  /** Bearer token of POST /v1/events; without one nobody may publish. */
-  readonly publishToken?: string | undefined;
+  /** Bearer tokens of POST /v1/events; without one nobody may publish. */
+  readonly publishTokens?: readonly PublishToken[];
   /** True once the process is stopping: answers then ask the client to connect anew. */
   readonly isClosing: () => boolean;
   /** ms since the epoch. */
@@ -85,13 +86,8 @@ export function createRouter(deps: RouterDeps): Express {
   app.set('query parser', false); // a source that reads the query reads it as received
   app.enable('case sensitive routing');
   app.all('/webhooks/:source', webhook);
-  const publishing = {
-    ...receiving,
-    metrics,
-    logger,
-    lines,
-    authorize: createBearerCheck(deps.publishToken),
-  };
+  const authorize = createBearerCheck(deps.publishTokens ?? []);
+  const publishing = { ...receiving, metrics, logger, lines, authorize };
   app.all('/v1/events', async (request, response) => {
     const reply = await publish(publishing, request, response);
     if (reply !== undefined) answer(request, response, reply);

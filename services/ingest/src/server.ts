@@ -28,6 +28,8 @@ export function createIngestServer(listener: RequestListener): Server {
   server.maxConnections = MAX_CONNECTIONS;
   // Without this listener Node itself asks for the body, even of uploads that will be refused by their declared length.
   server.on('checkContinue', listener);
+  // Node would answer 417 to an expectation that it does not know: a 4xx for an event that nothing is wrong with.
+  server.on('checkExpectation', listener);
   answerProtocolErrors(server);
   return server;
 }
@@ -51,6 +53,7 @@ function answerProtocolErrors(server: Server): void {
   };
   server.prependListener('request', remember);
   server.prependListener('checkContinue', remember);
+  server.prependListener('checkExpectation', remember);
   server.on('clientError', (error, socket) => {
     const last = [...(underWay.get(socket) ?? [])].findLast(
       ({ req, writableFinished }) => req.complete && !writableFinished,

@@ -153,6 +153,7 @@ test('a fault of our own is a 500 that shows nothing of itself', async () => {
     },
     refused: (): void => undefined,
     acknowledged: (): void => undefined,
+    quarantined: (): void => undefined,
     watchDurable: (): void => undefined,
   };
   rig = await startIngest({ demo: sourceWith() }, { metrics });

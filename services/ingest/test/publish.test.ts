@@ -5,6 +5,7 @@ import type { RouterDeps } from '../src/router.ts';
 import { type Answer, call, codeOf, connectRaw, type Rig, startIngest } from './support.ts';
 
 const TOKEN = 'a-token-for-tests';
+const tokenOf = (value: string, operator = 'default') => ({ id: 'a', value, operator });
 const open: Rig[] = [];
 afterEach(async () => {
   for (const rig of open.splice(0)) await rig.close();
@@ -13,7 +14,7 @@ afterEach(async () => {
 async function start(
   options: Partial<RouterDeps> & { accept?: (event: IncomingEvent) => Promise<AcceptResult> } = {},
 ): Promise<Rig> {
-  const rig = await startIngest({}, { publishToken: TOKEN, ...options });
+  const rig = await startIngest({}, { publishTokens: [tokenOf(TOKEN)], ...options });
   open.push(rig);
   return rig;
 }
@@ -107,17 +108,25 @@ test('without the token nothing is read and nobody is told more than what to sen
   expect(await rig.metrics()).toMatch(/webhooks_refused_total\{source="api",code="token_invalid"\} [1-8]/);
 });
 
-test.each([undefined, ''])(
-  'with no token configured (%j) nobody may publish, and the answer says why',
-  async (publishToken) => {
-    const rig = await start({ publishToken });
-    for (const authorization of ['Bearer x', 'Bearer ', 'Bearer undefined']) {
-      const answer = await publish(rig, one('e'), { authorization });
-      expect([answer.status, codeOf(answer)]).toEqual([401, 'token_invalid']);
-      expect(answer.text).toContain('No publish token is configured here');
-    }
-  },
-);
+test('with no token configured nobody may publish, and the answer says why', async () => {
+  const rig = await start({ publishTokens: [] });
+  for (const authorization of ['Bearer x', 'Bearer ', 'Bearer undefined']) {
+    const answer = await publish(rig, one('e'), { authorization });
+    expect([answer.status, codeOf(answer)]).toEqual([401, 'token_invalid']);
+    expect(answer.text).toContain('No publish token is configured here');
+  }
+});
+
+test('of several tokens each publishes for its operator, so one id of two operators is two events', async () => {
+  const rig = await start({
+    publishTokens: [tokenOf('old', 'acme'), tokenOf('new', 'acme'), tokenOf('theirs', 'other')],
+  });
+  for (const token of ['old', 'new', 'theirs'])
+    expect((await publish(rig, one('e'), { authorization: `Bearer ${token}` })).status).toBe(202);
+  expect(rig.events.map(({ operator }) => operator)).toEqual(['acme', 'acme', 'other']);
+  for (const token of ['ol', 'old,new', 'OLD'])
+    expect(codeOf(await publish(rig, one('e'), { authorization: `Bearer ${token}` }))).toBe('token_invalid');
+});
 
 test('a wrong event among good ones is refused by itself, with what to correct; the others are accepted', async () => {
   const rig = await start();

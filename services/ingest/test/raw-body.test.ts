@@ -109,6 +109,22 @@ test('a client that asks first and may send is told to go on', async () => {
   expect(rig.events).toHaveLength(1);
 });
 
+test('a client that asks first in its own way is told to go on, and an expectation nobody knows is no refusal', async () => {
+  for (const [expectation, answered] of [
+    ['100-Continue, 100-continue', /^HTTP\/1\.1 100 Continue\r\n/],
+    ['miracles', /^$/],
+  ] as const) {
+    const { socket, until } = await connectRaw(rig.port);
+    socket.write(
+      `POST /webhooks/demo HTTP/1.1\r\nHost: x\r\nExpect: ${expectation}\r\n${SIGNATURE}: ${sign(BODY)}\r\nContent-Length: ${BODY.length}\r\n\r\n`,
+    );
+    await until(answered);
+    socket.write(BODY);
+    expect(await until(/\}$/)).toContain('HTTP/1.1 200 OK');
+    socket.destroy();
+  }
+});
+
 test('an upload to an unknown source is not read', async () => {
   const { socket, until, closed } = await connectRaw(rig.port);
   socket.write(head('Content-Length: 500000000').replace('demo', 'other'));

@@ -140,6 +140,16 @@ describe('a compressed body', () => {
     expect([answer.status, codeOf(answer)]).toEqual([415, 'encoding_unsupported']);
   });
 
+  test('that is authentic and no gzip is parked where the source says accept, as it came', async () => {
+    const request = { encodings: ['gzip'], signedBytes: 'received' };
+    const { port, events } = await startWith({ request, onUnparsable: 'accept' });
+    const broken = gzipSync('{"id":"1"}').subarray(0, 20);
+    const headers = { 'content-encoding': 'gzip' };
+    expect((await deliver(port, broken, headers)).status).toBe(200);
+    expect(events).toMatchObject([{ parked: true, bytes: broken }]);
+    expect((await call(port, { body: broken, headers })).status).toBe(401);
+  });
+
   test('gives its share of the memory back, whatever came of it', async () => {
     rig = await startIngest(
       { demo: sourceWith({ ...gzip('decoded'), maxBodyBytes: 1_000 }) },
@@ -243,7 +253,7 @@ describe('an event without an id', () => {
     const [first, second] = hashed.events.map(({ eventId }) => eventId);
     expect([first, second]).toEqual([expect.stringMatching(/^body-[A-Za-z0-9]{22}$/), first]);
     await hashed.close();
-    const each = await startWith({ onMissingId: 'undeduped' });
+    const each = await startWith({ onMissingId: 'undeduped', replayKey: 'none' });
     await deliver(each.port, body);
     await deliver(each.port, body);
     expect(new Set(each.events.map(({ eventId }) => eventId)).size).toBe(2);

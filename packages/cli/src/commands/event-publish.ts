@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { PublishAnswer, PublishedEvent, PublishRefusal } from '@breakwater/contracts/publish';
+import { publishTokensOf } from '@breakwater/contracts/publish-tokens';
 import { AppError, ERROR_CODES, type ErrorCode, messageOf } from '@breakwater/runtime/errors';
 import type { Command } from 'commander';
 import type { CliContext } from '../context.ts';
@@ -20,7 +21,7 @@ export function publishCommand(events: Command, context: CliContext): void {
   events
     .command('publish')
     .description(
-      'publish an event to ingest, with the publish token of the configuration, which fixes its operator',
+      'publish an event to ingest, with the first publish token that the configuration has of the operator',
     )
     .requiredOption('--id <id>', 'your own id of the business fact; the same id is accepted once')
     .requiredOption('--type <type>', 'what routes and endpoints match on, such as order.paid')
@@ -38,9 +39,13 @@ export function publishCommand(events: Command, context: CliContext): void {
 const TIMEOUT_MS = 10_000;
 
 async function publish(context: CliContext, options: PublishOptions): Promise<void> {
-  const { publishToken } = context.config();
-  if (publishToken === undefined || publishToken === '')
-    throw new AppError('token_missing', 'The configuration has no publishToken. Set PUBLISH_TOKEN.');
+  const { operator } = context.globals();
+  const token = publishTokensOf(context.config()).find((each) => each.operator === operator);
+  if (token === undefined)
+    throw new AppError(
+      'token_missing',
+      `The configuration has no publish token of the operator ${operator}. Set PUBLISH_TOKEN, or add one to publishTokens.`,
+    );
   const url = ingestUrl(context, options);
   const body = requestBody(options, await readData(context, options.data));
   if (options.dryRun) {
@@ -49,7 +54,7 @@ async function publish(context: CliContext, options: PublishOptions): Promise<vo
       () => `${printable(options.id)} would be published to ${printable(url)}. Nothing was changed.`,
     );
   }
-  const { status, answer } = await post(url, publishToken, body, context.io.signal);
+  const { status, answer } = await post(url, token.value, body, context.io.signal);
   const [result] = status === 202 ? (PublishAnswer.safeParse(answer).data?.results ?? []) : [];
   if (result === undefined || 'error' in result) throw refusalOf(status, answer, url);
   context.print({ ok: true, eventId: result.eventId, deduped: result.deduped }, () =>

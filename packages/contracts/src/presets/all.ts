@@ -3,6 +3,7 @@ import { adyen } from './adyen.ts';
 import { adyenPlatform } from './adyen-platform.ts';
 import { bigcommerce } from './bigcommerce.ts';
 import { checkout } from './checkout.ts';
+import { cloudevents } from './cloudevents.ts';
 import { docusign } from './docusign.ts';
 import { genericHmac } from './generic-hmac.ts';
 import { github } from './github.ts';
@@ -14,6 +15,7 @@ import { meta } from './meta.ts';
 import { mollie } from './mollie.ts';
 import { mollieClassic } from './mollie-classic.ts';
 import { paddle } from './paddle.ts';
+import { paypal } from './paypal.ts';
 import type { Preset } from './preset.ts';
 import { quickbooks } from './quickbooks.ts';
 import { razorpay } from './razorpay.ts';
@@ -36,6 +38,7 @@ export const PRESET_NAMES = [
   'adyen-platform',
   'bigcommerce',
   'checkout',
+  'cloudevents',
   'docusign',
   'generic-hmac',
   'github',
@@ -47,6 +50,7 @@ export const PRESET_NAMES = [
   'mollie',
   'mollie-classic',
   'paddle',
+  'paypal',
   'quickbooks',
   'razorpay',
   'sendgrid',
@@ -70,6 +74,7 @@ export const PRESETS: Readonly<Record<(typeof PRESET_NAMES)[number], Preset>> = 
   'adyen-platform': adyenPlatform,
   bigcommerce: bigcommerce,
   checkout: checkout,
+  cloudevents: cloudevents,
   docusign: docusign,
   'generic-hmac': genericHmac,
   github: github,
@@ -81,6 +86,7 @@ export const PRESETS: Readonly<Record<(typeof PRESET_NAMES)[number], Preset>> = 
   mollie: mollie,
   'mollie-classic': mollieClassic,
   paddle: paddle,
+  paypal: paypal,
   quickbooks: quickbooks,
   razorpay: razorpay,
   sendgrid: sendgrid,

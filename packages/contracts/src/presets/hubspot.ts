@@ -26,6 +26,7 @@ export const hubspot: Preset = {
     batch: {
       pointer: '',
     },
+    onUnparsable: 'accept', // HubSpot repeats nothing that got a 400.
     eventId: {
       concat: [
         {

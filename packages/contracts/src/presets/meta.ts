@@ -12,12 +12,23 @@ export const meta: Preset = {
         encoding: 'hex',
       },
     },
+    batch: {
+      pointer: '/entry',
+      nested: ['/changes', '/messaging', '/standby'],
+      max: 1000,
+      empty: 'ack',
+    },
     eventId: {
-      sha256: ['body'],
+      sha256: [{ pointer: '/id', in: 'element' }, { pointer: '/time', in: 'element' }, 'body'],
     },
-    type: {
-      pointer: '/object',
-    },
+    // Two changes without id or time may be alike and are two all the same.
+    onMissingId: 'undeduped',
+    replayKey: 'signature',
+    type: [
+      { concat: [{ pointer: '/object', in: 'delivery' }, { pointer: '/field' }], separator: '.' },
+      { pointer: '/object', in: 'delivery' },
+    ],
+    entity: { pointer: '/id', in: 'element' },
     challenges: [
       {
         when: {
@@ -38,5 +49,9 @@ export const meta: Preset = {
       },
     ],
   },
-  unverified: ['retries have the same bytes'],
+  unverified: [
+    'retries have the same bytes',
+    'a delivery has at most 1,000 changes',
+    'an entry has its events in changes, messaging or standby, or is one itself',
+  ],
 };

@@ -20,7 +20,6 @@ export const mollieClassic: Preset = {
     entity: {
       pointer: '/id',
     },
-    dedupe: 'none',
-    replayKey: 'none',
+    dedupe: 'coalesce',
   },
 };

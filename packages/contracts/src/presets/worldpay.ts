@@ -27,6 +27,7 @@ export const worldpay: Preset = {
     entity: {
       pointer: '/eventDetails/transactionReference',
     },
+    onUnparsable: 'accept', // A refusal would hold up everything behind it.
     answers: {
       signature: {
         status: 400,

@@ -8,13 +8,16 @@
 -- ARGV size of the ring, n, then n times a field and a value:
 --   `since...`  when it began (set once)      `h`  `<hour>:<count>` to add
 --   all others  ms of the latest use
+-- then, where they are given, ms before which a secret that is not among the fields is forgotten, and how long ago that is at least
 -- Returns 1
 local ring = tonumber(ARGV[1])
+local told = {}
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local thisHour = math.floor(now / 3600000)
 for i = 3, 2 + 2 * tonumber(ARGV[2]), 2 do
   local field, value = ARGV[i], ARGV[i + 1]
+  told[string.match(field, '^since:(.+)$') or ''] = true
   if field == 'h' then
     local hour, count = string.match(value, '^(%d+):(%d+)$')
     if tonumber(hour) > thisHour then hour = string.format('%.0f', thisHour) end
@@ -32,6 +35,19 @@ for i = 3, 2 + 2 * tonumber(ARGV[2]), 2 do
     elseif at > tonumber(redis.call('HGET', KEYS[1], field) or '0') then
       redis.call('HSET', KEYS[1], field, string.format('%.0f', at))
     end
+  end
+end
+local forgetBefore = tonumber(ARGV[3 + 2 * tonumber(ARGV[2])] or '')
+if forgetBefore then
+  forgetBefore = math.min(forgetBefore, now - tonumber(ARGV[4 + 2 * tonumber(ARGV[2])]))
+  -- The latest that is known of each secret, of its beginning or of its use.
+  local latest, held = {}, redis.call('HGETALL', KEYS[1])
+  for i = 1, #held, 2 do
+    local secret = string.match(held[i], '^since:(.+)$') or string.match(held[i], '^secret:(.+)$')
+    if secret and not told[secret] then latest[secret] = math.max(latest[secret] or 0, tonumber(held[i + 1])) end
+  end
+  for secret, at in pairs(latest) do
+    if at < forgetBefore then redis.call('HDEL', KEYS[1], 'since:' .. secret, 'secret:' .. secret) end
   end
 end
 return 1
