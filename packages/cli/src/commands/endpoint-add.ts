@@ -1,4 +1,5 @@
 import { addEndpoint, draftEndpoint, type NewEndpoint } from '@breakwater/core/endpoints';
+import { NOT_PAUSED } from '@breakwater/store/gates';
 import { createSecretBox } from '@breakwater/store/secret-box';
 import { type Command, Option } from 'commander';
 import type { CliContext } from '../context.ts';
@@ -81,14 +82,14 @@ async function add(context: CliContext, options: AddOptions): Promise<void> {
     const deps = { ...store, config, secrets };
     if (options.dryRun) {
       const { endpoint } = draftEndpoint(config, secrets, wanted);
-      const { id: _id, createdAt: _createdAt, ...shown } = withoutSecrets(endpoint, false);
+      const { id: _id, createdAt: _createdAt, ...shown } = withoutSecrets(endpoint, NOT_PAUSED);
       return context.print(
         { dryRun: true, ...shown },
         () => `An endpoint for ${printable(endpoint.url)} would be added. Nothing was changed.`,
       );
     }
     const { endpoint, secret } = await addEndpoint(deps, wanted, context.actor);
-    const shown = withoutSecrets(endpoint, false);
+    const shown = withoutSecrets(endpoint, NOT_PAUSED);
     context.print({ ...shown, secret }, () =>
       [
         renderEndpoint(shown, context.io.now()),

@@ -1,5 +1,6 @@
 import { getEndpoint, setEndpointPaused } from '@breakwater/core/destination-gates';
 import { isPaused, listEndpoints } from '@breakwater/store/endpoints';
+import { readPause } from '@breakwater/store/gates';
 import type { Command } from 'commander';
 import type { CliContext } from '../context.ts';
 import { dryRunOption } from '../options.ts';
@@ -39,7 +40,7 @@ async function list(context: CliContext): Promise<void> {
   const endpoints = await withStore(context, async ({ redis, keys }) => {
     const records = await listEndpoints(redis, keys, context.globals().operator);
     return Promise.all(
-      records.map(async (record) => withoutSecrets(record, await isPaused(redis, keys, record.id))),
+      records.map(async (record) => withoutSecrets(record, await readPause(redis, keys, record.id))),
     );
   });
   context.print({ endpoints, nextOffset: null }, () =>
@@ -70,7 +71,7 @@ async function show(context: CliContext, id: string): Promise<void> {
   const endpoint = await withStore(context, async ({ redis, keys }) =>
     withoutSecrets(
       await getEndpoint(redis, keys, context.globals().operator, id),
-      await isPaused(redis, keys, id),
+      await readPause(redis, keys, id),
     ),
   );
   context.print(endpoint, () => renderEndpoint(endpoint, context.io.now()));
