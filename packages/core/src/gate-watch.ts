@@ -20,21 +20,24 @@ const LIMIT = 100;
  * Looks at gates with waiters when they are due: rates that let one through again, breakers whose time has come, pauses,
  * waiters whose releasers died. Runs in every replica; two at once do no harm.
  */
-export function startGateWatch(deps: {
-  readonly transitions: Transitions;
-  readonly clocks: AlarmClocks;
-  readonly logger: Logger;
-}): GateWatch {
+export function startGateWatch(
+  deps: {
+    readonly transitions: Transitions;
+    readonly clocks: AlarmClocks;
+    readonly logger: Logger;
+  },
+  everyMs = EVERY_MS,
+): GateWatch {
   let timer: NodeJS.Timeout | undefined;
   let dueAt = Number.POSITIVE_INFINITY;
   let stopped = false;
   let looking = Promise.resolve();
 
   const look = async (): Promise<void> => {
-    let nextMs = EVERY_MS;
+    let nextMs = everyMs;
     try {
-      const { alarms, nextInMs = EVERY_MS } = await deps.transitions.sweepGates(LIMIT);
-      nextMs = Math.min(nextInMs, EVERY_MS);
+      const { alarms, nextInMs = everyMs } = await deps.transitions.sweepGates(LIMIT);
+      nextMs = Math.min(nextInMs, everyMs);
       await deps.clocks.set(alarms);
     } catch (error) {
       deps.logger.warn({ reason: messageOf(error) }, 'the gates could not be looked at');

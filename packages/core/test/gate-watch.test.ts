@@ -19,8 +19,9 @@ async function parked(work: ReturnType<typeof openWork>, perSecond: number): Pro
 
 test('who was parked for the rate gets a job without anybody ending an attempt, although the watch was asleep', async () => {
   const work = openWork();
-  const watch = startGateWatch(work);
+  const watch = startGateWatch(work, 3_600_000);
   afterwards(watch.stop);
+  await new Promise((resolve) => setTimeout(resolve, 100)); // its first look is over; the next one is in an hour
   const { lookInMs } = await parked(work, 5);
   watch.wakeIn(lookInMs);
   await waitUntil(async () => (await work.jobs()).length === 1, { what: 'the job of the waiter' });
