@@ -20,8 +20,8 @@ const DISPATCHERS = 2;
 const fleet = await startFleet({ dispatchers: DISPATCHERS, schedule: '0s,1m,5m' });
 try {
   await fleet.startDispatchers();
-  const fast = await startReceiver(OK);
-  const hung = await startReceiver(() => undefined);
+  const fast = await startReceiver(fleet, OK);
+  const hung = await startReceiver(fleet, () => undefined);
   await fleet.endpoint(fast.url, 'bench.fast');
   const stuck = await fleet.endpoint(hung.url, 'bench.hung');
   const measure = async (name: string): Promise<Paced[]> => {

@@ -90,6 +90,7 @@ export async function startFleet({ dispatchers, schedule }: FleetOptions) {
     },
     status: async (status: string): Promise<number> =>
       Number((await redis.hget(keys.ledger, `status:endpoint:${status}`)) ?? 0),
+    defer: (close: () => void) => stack.defer(close),
     stop: () => stack.disposeAsync(),
   };
 }
@@ -102,10 +103,10 @@ export interface Receiver {
   /** Requests so far. */
   requests: number;
   answer: (response: ServerResponse, attempt: number) => void;
-  readonly close: () => void;
 }
 
-export async function startReceiver(answer: Receiver['answer']): Promise<Receiver> {
+/** A subscriber that is closed with the fleet. */
+export async function startReceiver(fleet: Fleet, answer: Receiver['answer']): Promise<Receiver> {
   const arrived = new Map<string, number>();
   const server = createServer((request, response) => {
     const id = String(request.headers['webhook-id']);
@@ -114,11 +115,11 @@ export async function startReceiver(answer: Receiver['answer']): Promise<Receive
     receiver.requests += 1;
     receiver.answer(response, Number(request.headers['breakwater-attempt']));
   });
-  const close = (): void => {
+  fleet.defer(() => {
     server.close();
     server.closeAllConnections();
-  };
-  const receiver: Receiver = { url: '', arrived, requests: 0, answer, close };
+  });
+  const receiver: Receiver = { url: '', arrived, requests: 0, answer };
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return Object.assign(receiver, { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` });
 }

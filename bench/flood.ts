@@ -15,7 +15,7 @@ const PACE = { type: 'bench.fast', perSecond: 20 };
 
 const fleet = await startFleet({ dispatchers: DISPATCHERS, schedule: '0s,1m,5m' });
 try {
-  const [fast, many] = [await startReceiver(OK), await startReceiver(OK)];
+  const [fast, many] = [await startReceiver(fleet, OK), await startReceiver(fleet, OK)];
   await fleet.endpoint(fast.url, PACE.type);
   const endpoints: string[] = [];
   for (let index = 0; index < ENDPOINTS; index += 1)

@@ -7,6 +7,7 @@ const fleet = await startFleet({ dispatchers: 2, schedule: '0s,3s' });
 try {
   await fleet.startDispatchers();
   const receiver = await startReceiver(
+    fleet,
     (response, attempt) => void response.writeHead(attempt === 1 ? 500 : 200).end(),
   );
   await fleet.endpoint(receiver.url, 'bench.late');
