@@ -27,7 +27,7 @@ try {
   const measure = async (name: string): Promise<Paced[]> => {
     const rounds: Paced[] = [];
     for (let round = 0; round < ROUNDS; round += 1)
-      rounds.push(await sendPaced(fleet, fast, { ...PACE, run: `${name}-${round}` }));
+      rounds.push(await sendPaced(fleet, fast, { ...PACE, run: `${name.replaceAll(' ', '_')}-${round}` }));
     console.log(`${name.padEnd(22)} ${figures(rounds.flatMap(({ latencies }) => latencies))}`);
     return rounds;
   };

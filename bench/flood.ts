@@ -58,7 +58,7 @@ try {
 async function failAll(endpoints: readonly string[]): Promise<number> {
   const policy = policyOf(parseConfig(readFileSync('breakwater.config.yaml', 'utf8'), {}));
   const started = performance.now();
-  const aheadMs = 30_000 + COUNT * 1.2;
+  const aheadMs = 30_000 + COUNT * 2;
   const due = Date.now() + aheadMs;
   await inParallel(COUNT / endpoints.length, 8, async () => {
     const eventKey = newId();

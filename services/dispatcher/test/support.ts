@@ -22,6 +22,7 @@ afterEach(async () => {
 
 export type Deliveries = Partial<Record<'retriesInFlight' | 'maxInFlight', number>> & {
   readonly retrySchedule?: readonly string[];
+  readonly autoPause?: Readonly<Record<string, string>>;
 };
 
 /** Dispatchers as `npm start` runs them, in this process and in a key space of their own, and the moves that tests need. */
