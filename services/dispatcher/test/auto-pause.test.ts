@@ -54,6 +54,6 @@ test('what is held for too long becomes a dead letter that says so, while the en
     timeoutMs: 20_000,
   });
   const [id = ''] = await fleet.redis.zrange(fleet.keys.byStatus('default', 'dead_letter'), 0, '-1');
-  expect(await fleet.redis.hget(fleet.keys.delivery(String(id)), 'reason')).toBe('held_expired');
+  expect(await fleet.redis.hget(fleet.keys.delivery(id), 'reason')).toBe('held_expired');
   expect(await pause()).toMatchObject({ paused: true });
 }, 60_000);
