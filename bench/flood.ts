@@ -60,7 +60,7 @@ async function failAll(endpoints: readonly string[]): Promise<number> {
   const started = performance.now();
   const aheadMs = 30_000 + COUNT * 2;
   const due = Date.now() + aheadMs;
-  await inParallel(COUNT / endpoints.length, 8, async () => {
+  await inParallel(COUNT / endpoints.length, 50, async () => {
     const eventKey = newId();
     // A new set of rules for each event: what is left until they are due is the wait after its failure.
     const transitions = new Transitions(fleet.redis, fleet.keys, {
