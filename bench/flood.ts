@@ -60,7 +60,7 @@ async function failAll(endpoints: readonly string[]): Promise<number> {
   const started = performance.now();
   const aheadMs = 30_000 + COUNT * 2;
   const due = Date.now() + aheadMs;
-  await inParallel(COUNT / endpoints.length, 50, async () => {
+  await inParallel(COUNT / endpoints.length, 50, async (index) => {
     const eventKey = newId();
     // A new set of rules for each event: what is left until they are due is the wait after its failure.
     const transitions = new Transitions(fleet.redis, fleet.keys, {
@@ -85,7 +85,8 @@ async function failAll(endpoints: readonly string[]): Promise<number> {
         body: '{}',
       },
     });
-    for (const endpoint of endpoints) {
+    const turn = index % endpoints.length; // each begins with another endpoint, or they would meet at its cap
+    for (const endpoint of [...endpoints.slice(turn), ...endpoints.slice(0, turn)]) {
       const delivery = deliveryId(eventKey, endpoint);
       const begun = await transitions.beginAttempt(delivery, `${delivery}-1`, newId());
       if (begun.kind !== 'go') throw new Error(JSON.stringify(begun));
