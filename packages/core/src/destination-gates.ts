@@ -3,9 +3,9 @@ import type { AlarmClocks } from '@breakwater/queue/alarms';
 import { AppError } from '@breakwater/runtime/errors';
 import type { Redis } from '@breakwater/store/connection';
 import { type EndpointRecord, isPaused, readEndpoint } from '@breakwater/store/endpoints';
-import { type BreakerState, readBreaker } from '@breakwater/store/gates';
+import { type BreakerState, type GateBy, readBreaker } from '@breakwater/store/gates';
 import type { Keyspace } from '@breakwater/store/keys';
-import type { GateBy, Transitions } from '@breakwater/store/transitions';
+import type { Transitions } from '@breakwater/store/transitions';
 
 export interface GateDeps {
   readonly redis: Redis;
@@ -24,10 +24,12 @@ export async function getEndpoint(
   id: string,
 ): Promise<EndpointRecord> {
   const endpoint = await readEndpoint(redis, keys, id);
-  if (endpoint?.operator !== operator)
-    throw new AppError('not_found', `No endpoint ${id} belongs to operator ${operator}.`);
+  if (endpoint?.operator !== operator) throw noEndpoint(operator, id);
   return endpoint;
 }
+
+export const noEndpoint = (operator: string, id: string): AppError =>
+  new AppError('not_found', `No endpoint ${id} belongs to operator ${operator}.`);
 
 /**
  * Pauses or resumes an endpoint. Resolves to false when it is in that state already: nothing is done then, because

@@ -83,6 +83,13 @@ export async function readPolicy(
   return json === null ? {} : (JSON.parse(json) as DestinationPolicy);
 }
 
+/** Who moves a gate and why; kept in the audit log. */
+export interface GateBy {
+  readonly operator: string;
+  readonly actor: string;
+  readonly reason: string;
+}
+
 export interface BreakerState {
   readonly state: 'closed' | 'half_open' | 'open';
   /** ms until the next probe; 0 unless open by itself. */

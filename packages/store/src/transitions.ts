@@ -1,5 +1,6 @@
 import type { DeliveryStatus } from '@breakwater/contracts/delivery';
 import type { Redis } from 'ioredis';
+import type { GateBy } from './gates.ts';
 import type { Keyspace } from './keys.ts';
 import type { Policy } from './policy.ts';
 import { type BeginAnswer, readBegin } from './begin-answer.ts';
@@ -49,7 +50,7 @@ export interface EndAnswer {
 
 export type ReplayAnswer =
   | { readonly kind: 'ok'; readonly alarm: Alarm }
-  | { readonly kind: 'not_found' | 'paused' | 'resolved' | 'needs_acknowledgement' }
+  | { readonly kind: 'not_found' | 'paused' | 'resolved' | 'removed' | 'needs_acknowledgement' }
   | { readonly kind: 'in_flight'; readonly waitMs: number }
   | { readonly kind: 'already'; readonly replayId: string };
 
@@ -64,13 +65,6 @@ export interface ReplayInput {
 }
 
 export type GateAction = 'pause' | 'resume' | 'breaker-open' | 'breaker-close';
-
-/** Who moves a gate and why; kept in the audit log. */
-export interface GateBy {
-  readonly operator: string;
-  readonly actor: string;
-  readonly reason: string;
-}
 
 /** One entry of an event's plan: destination, gate of its serial key, reference where it is not the event id. */
 export interface PlanEntry {
@@ -101,6 +95,7 @@ const scripts = {
   sweepAlarms: loadScript('sweep-alarms', { prelude: true }),
   sweepGates: loadScript('sweep-gates', { prelude: true }),
   setGate: loadScript('set-gate', { prelude: true }),
+  buryRemoved: loadScript('bury-removed', { prelude: true }),
   shadowDone: loadScript('shadow-done', { prelude: false }),
 };
 
@@ -197,7 +192,7 @@ export class Transitions {
       case 'already':
         return { kind: 'already', replayId: String(value) };
       default:
-        return { kind: kind as 'not_found' | 'paused' | 'resolved' | 'needs_acknowledgement' };
+        return { kind: kind as 'not_found' | 'paused' | 'resolved' | 'removed' | 'needs_acknowledgement' };
     }
   }
 
@@ -268,6 +263,16 @@ export class Transitions {
       [...this.#common(), destination, action, by.operator, by.reason, by.actor],
     );
     return { changed: changed === 1, alarms: ids.map((id) => ({ alarmId: String(id), waitMs: 0 })) };
+  }
+
+  /** Dead-letters the open ones of these deliveries to a removed endpoint. Resolves to how many. */
+  async buryRemoved(endpoint: string, deliveries: readonly string[]): Promise<number> {
+    const [buried] = await scripts.buryRemoved.run(
+      this.#redis,
+      [this.#keys.gate(endpoint)],
+      [this.#keys.prefix, ...deliveries],
+    );
+    return Number(buried);
   }
 
   /** Dead letters, or deliveries that were, whose shadow job has to be brought into line, with the number of the change. */
