@@ -18,6 +18,7 @@ const REASONS = {
   reference_conflict: true,
   unknown_outcome: true,
   endpoint_removed: true,
+  held_expired: true,
 } as const satisfies Record<DeadLetterReason, true>;
 
 const wordOf =

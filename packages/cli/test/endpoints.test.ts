@@ -139,7 +139,9 @@ test('a paused endpoint gets nothing until it is resumed, and both are audited',
     kind: 'parked',
     why: 'paused',
   });
-  expect((await rig.cli(['endpoints', 'show', id])).stdout).toMatch(/^state +paused$/m);
+  expect((await rig.cli(['endpoints', 'show', id])).stdout).toMatch(
+    /^state +paused since .+ by .+ because: /m,
+  );
   expect(
     (await rig.cli(['deliveries', 'list', '--status', 'held', '--json']))
       .json()

@@ -25,6 +25,21 @@ const Delivery = z.strictObject({
   jitter: duration.default(0),
   timeout: duration.default(5_000).refine((ms) => ms >= 1_000 && ms <= 30_000, 'expected 1s to 30s'),
   maxInFlight: z.int().min(1).max(1_000).default(10),
+  /**
+   * Attempts at once, in the whole fleet, at endpoints of deliveries that were tried before. Less than half of one
+   * dispatcher's 500, so that however slow their endpoints are, first attempts find a worker.
+   */
+  retriesInFlight: z.int().min(1).max(100_000).default(200),
+  autoPause: z
+    .strictObject({
+      /** An endpoint that failed so long without one success is paused; its deliveries are held. 0: never. */
+      after: duration.default(5 * 86_400_000),
+      /** How often one held delivery asks whether it works again. */
+      probeEvery: duration.refine((ms) => ms >= 1_000, 'expected at least 1s').default(3_600_000),
+      /** What was held so long becomes a dead letter, also where a person paused. */
+      heldFor: duration.refine((ms) => ms >= 1_000, 'expected at least 1s').default(30 * 86_400_000),
+    })
+    .prefault({}),
 });
 
 const cidr = z.union([z.cidrv4(), z.cidrv6()]);

@@ -14,7 +14,8 @@ export type DeadLetterReason =
   | 'mapping_failed'
   | 'reference_conflict'
   | 'unknown_outcome'
-  | 'endpoint_removed';
+  | 'endpoint_removed'
+  | 'held_expired';
 
 export type AttemptTrigger = 'schedule' | 'replay';
 export type AttemptOutcome = 'sent' | 'failed' | 'interrupted';

@@ -24,6 +24,8 @@ export interface AttemptDeps {
   readonly logger: Logger;
   /** Called once per attempt, for metrics. */
   readonly onAttempt: (destination: string, outcome: string, durationMs: number) => void;
+  /** A delivery was parked that its endpoint's rate lets through so much later. */
+  readonly wakeGatesIn: (ms: number) => void;
   /** Aborted when the process stops: no further delivery is taken over in hand. */
   readonly signal: AbortSignal;
 }
@@ -52,6 +54,7 @@ export function createAttempts(
         if (begun.arm) await deps.clocks.set([begun.arm]);
         return { kind: 'done' };
       case 'parked':
+        if (begun.why === 'rate') deps.wakeGatesIn(begun.lookInMs);
         return { kind: 'done' };
       case 'missing':
         deps.logger.warn({ delivery }, 'an alarm rang for a delivery that does not exist');
@@ -98,6 +101,7 @@ async function runAttempt(
     handOffToken: handOff ? newId() : '',
   });
   report(deps, go, result, end, { durationMs, recorded: answer.kind, status: answer.status });
+  reportGate(deps, go, answer.gate);
   await tolerate(deps, go, deps.clocks.set(answer.alarms));
   return answer.handOff;
 }
@@ -199,6 +203,22 @@ function report(
   }
   deps.onAttempt(destination, outcomeLabel(end.outcome), facts.durationMs);
   deps.logger.info(line, 'attempt');
+}
+
+/** Nobody asked for it, so it must not go unnoticed. */
+function reportGate(
+  { logger }: AttemptDeps,
+  { delivery }: Go,
+  moved: 'paused' | 'resumed' | undefined,
+): void {
+  const endpoint = parseDeliveryId(delivery)?.destination;
+  if (moved === 'paused')
+    logger.error(
+      { endpoint, delivery },
+      'the endpoint is paused: it has failed for too long without one success. Its deliveries are held; `endpoints show` says more',
+    );
+  if (moved === 'resumed')
+    logger.warn({ endpoint, delivery }, 'the endpoint works again: its automatic pause is over');
 }
 
 /** The closed set of the metric's outcome label: DESIGN 3's words. */

@@ -3,7 +3,7 @@ import type { AlarmClocks } from '@breakwater/queue/alarms';
 import { AppError } from '@breakwater/runtime/errors';
 import type { Redis } from '@breakwater/store/connection';
 import { type EndpointRecord, isPaused, readEndpoint } from '@breakwater/store/endpoints';
-import { type BreakerState, readBreaker } from '@breakwater/store/gates';
+import { type BreakerState, type GateBy, readBreaker } from '@breakwater/store/gates';
 import type { Keyspace } from '@breakwater/store/keys';
 import type { Transitions } from '@breakwater/store/transitions';
 
@@ -14,12 +14,7 @@ export interface GateDeps {
   readonly clocks: AlarmClocks;
 }
 
-/** Who moves a gate and why; kept in the audit log. */
-export interface GateMove {
-  readonly operator: string;
-  readonly actor: string;
-  readonly reason: string;
-}
+export type GateMove = GateBy;
 
 /** Reads an endpoint of an operator. Throws AppError not_found, also when it is another operator's. */
 export async function getEndpoint(
@@ -51,6 +46,19 @@ export async function setEndpointPaused(
   if ((await isPaused(redis, keys, id)) === paused) return false;
   await clocks.set(await transitions.setGate(id, paused ? 'pause' : 'resume', move));
   return true;
+}
+
+/**
+ * Tells that an endpoint answered a request with 2xx that was no delivery, such as a test by hand. Ends the pause of an
+ * endpoint that was paused because it failed for too long, with a ramp; a person's pause stays. Resolves to true when it
+ * ended one. Throws AppError not_found.
+ */
+export async function noteEndpointWorks(deps: GateDeps, id: string, move: GateMove): Promise<boolean> {
+  const { redis, keys, transitions, clocks } = deps;
+  await getEndpoint(redis, keys, move.operator, id);
+  const { resumed, alarms } = await transitions.noteRecovery(id, move);
+  await clocks.set(alarms);
+  return resumed;
 }
 
 export interface TargetBreaker extends BreakerState {

@@ -43,6 +43,7 @@ export async function takeSnapshot(
     expected: names.map((name) => [[name], ledger.expected.get(name) ?? 0]),
     postings: names.map((name) => [[name], ledger.postings.get(name) ?? 0]),
     resolved: names.map((name) => [[name], ledger.resolved.get(name) ?? 0]),
+    autoPauses: [[[], ledger.autoPauses]],
     deliveries,
     deadLetters: ['endpoint', ...names].map((label) => [
       [label],

@@ -19,7 +19,7 @@ export interface SweepDeps {
   readonly logger: Logger;
 }
 
-/** An idle sweep is three range reads; a second bounds how late a breaker's probe or a crash's repair can be. */
+/** An idle sweep is three range reads; a second bounds how late a crash's repair can be. */
 const EVERY_MS = 1_000;
 /** Per script and look, so that a mass of due alarms does not block Redis. */
 const LIMIT = 500;
@@ -27,8 +27,8 @@ const LIMIT = 500;
 const FAILED_EVENTS_EVERY_MS = 30_000;
 
 /**
- * Repairs whatever the record and the jobs disagree on: alarms without a job, attempts whose process died, waiters whose
- * releasers died, removals left half-way, shadows of dead letters, failed `events` jobs. Runs in every replica; two at once do no harm.
+ * Repairs whatever the record and the jobs disagree on: alarms without a job, attempts whose process died, removals left
+ * half-way, shadows of dead letters, failed `events` jobs. Runs in every replica; two at once do no harm.
  * Returns a function that stops it.
  */
 export function startSweeper(deps: SweepDeps): () => Promise<void> {
@@ -46,10 +46,9 @@ export function startSweeper(deps: SweepDeps): () => Promise<void> {
   );
 }
 
-/** One look at everything. */
+/** One look at everything but the gates (see gate-watch.ts). */
 export async function sweep(deps: SweepDeps): Promise<void> {
   const { transitions, clocks, logger } = deps;
-  await clocks.set(await transitions.sweepGates(LIMIT));
   for (const queue of ['deliveries', 'erp'] as const) {
     const alarms = await transitions.sweepAlarms(queue, LIMIT);
     if (alarms.length > 0)

@@ -16,6 +16,7 @@ function rig(
   const attempt = createAttempts({
     ...work,
     signal,
+    wakeGatesIn: () => undefined,
     perform: async (go) => {
       made.push(go);
       return perform(go);

@@ -47,7 +47,7 @@ export function createAlarmClocks(redis: Redis, keys: Keyspace, logger: Logger):
 const kindOf = (alarmId: string): 'endpoint' | 'erp' =>
   destinationKind(parseDeliveryId(deliveryOfAlarm(alarmId))?.destination ?? '');
 
-function toJob({ alarmId, waitMs }: Alarm) {
+function toJob({ alarmId, waitMs, behind = waitMs > 0 }: Alarm) {
   const data: AlarmJob = { v: 1, delivery: deliveryOfAlarm(alarmId) };
   return {
     name: 'attempt',
@@ -59,7 +59,7 @@ function toJob({ alarmId, waitMs }: Alarm) {
       attempts: 1,
       removeOnComplete: true,
       removeOnFail: true,
-      ...(waitMs > 0 && { priority: RETRY_PRIORITY }),
+      ...(behind && { priority: RETRY_PRIORITY }),
     },
   };
 }

@@ -10,6 +10,7 @@ export interface FleetSnapshot {
   readonly expected: readonly Sample[];
   readonly postings: readonly Sample[];
   readonly resolved: readonly Sample[];
+  readonly autoPauses: readonly Sample[];
   readonly deliveries: readonly Sample[];
   readonly deadLetters: readonly Sample[];
   readonly documents: readonly Sample[];
@@ -56,6 +57,13 @@ const METRICS: readonly (readonly [keyof FleetSnapshot, Kind, string, readonly s
     'ledger_erp_resolved_total',
     ['target'],
     'Owed postings that a person settled otherwise.',
+  ],
+  [
+    'autoPauses',
+    'counter',
+    'ledger_endpoints_auto_paused_total',
+    [],
+    'Endpoints paused because they had failed for too long.',
   ],
   ['deliveries', 'gauge', 'ledger_deliveries', ['destination', 'status'], 'Deliveries by status.'],
   ['deadLetters', 'gauge', 'dead_letters', ['destination'], 'Deliveries that are dead letters now.'],

@@ -2,6 +2,13 @@ import type { Redis } from 'ioredis';
 import type { Keyspace } from './keys.ts';
 import type { DestinationPolicy } from './policy.ts';
 
+/** How fast a destination may be called on average, and how many attempts may begin at once after a pause. */
+export interface Rate {
+  readonly perSecond: number;
+  /** One second's worth, at least one, where it is left out. */
+  readonly burst?: number;
+}
+
 /** Writes what a destination has of its own. Pause, ramp and breaker stay as they are. */
 export async function writeGate(
   redis: Redis,
@@ -9,8 +16,61 @@ export async function writeGate(
   destination: string,
   cap: number,
   policy: DestinationPolicy,
+  rate?: Rate,
 ): Promise<void> {
-  await redis.hset(keys.gate(destination), 'cap', cap, 'policy', JSON.stringify(policy));
+  const key = keys.gate(destination);
+  const write = redis
+    .multi()
+    .hset(key, 'cap', cap, 'policy', JSON.stringify(policy))
+    .hdel(key, 'rate_per_s', 'rate_burst');
+  if (rate) write.hset(key, 'rate_per_s', rate.perSecond);
+  if (rate?.burst !== undefined) write.hset(key, 'rate_burst', rate.burst);
+  await write.exec();
+}
+
+/** Why and since when nothing is sent to a destination; times by Redis' clock. */
+export interface PauseState {
+  readonly paused: boolean;
+  readonly pausedAt: number | null;
+  readonly pausedBy: string | null;
+  readonly pausedReason: string | null;
+  /** It had failed for too long, and nobody asked for it. A success ends it. */
+  readonly pausedAutomatically: boolean;
+  /** First failure since the last success; null where the last answer was a success. */
+  readonly failingSince: number | null;
+}
+
+/** A destination that was just made. */
+export const NOT_PAUSED: PauseState = {
+  paused: false,
+  pausedAt: null,
+  pausedBy: null,
+  pausedReason: null,
+  pausedAutomatically: false,
+  failingSince: null,
+};
+
+const instant = (text: string | null | undefined): number | null => (text ? Number(text) : null);
+
+export async function readPause(redis: Redis, keys: Keyspace, destination: string): Promise<PauseState> {
+  const [paused, at, by, reason, auto, failing] = await redis.hmget(
+    keys.gate(destination),
+    'paused',
+    'pausedAt',
+    'pausedBy',
+    'pausedReason',
+    'pausedAuto',
+    'failingSince',
+  );
+  const isPaused = paused === '1';
+  return {
+    paused: isPaused,
+    pausedAt: isPaused ? instant(at) : null,
+    pausedBy: isPaused ? by || null : null,
+    pausedReason: isPaused ? reason || null : null,
+    pausedAutomatically: isPaused && auto === '1',
+    failingSince: instant(failing),
+  };
 }
 
 /** What a destination has of its own; empty where it follows the deployment. */
@@ -21,6 +81,13 @@ export async function readPolicy(
 ): Promise<DestinationPolicy> {
   const json = await redis.hget(keys.gate(destination), 'policy');
   return json === null ? {} : (JSON.parse(json) as DestinationPolicy);
+}
+
+/** Who moves a gate and why; kept in the audit log. */
+export interface GateBy {
+  readonly operator: string;
+  readonly actor: string;
+  readonly reason: string;
 }
 
 export interface BreakerState {

@@ -19,7 +19,7 @@ export interface Keyspace {
   readonly sample: (deliveryId: string) => string;
   /** zset alarm id -> when to look: every armed alarm until its attempt has ended. */
   readonly alarms: (queue: Extract<QueueName, 'deliveries' | 'erp'>) => string;
-  /** hash: cap, ramp, pause, policy, breaker of a destination. */
+  /** hash: cap, ramp, rate, pause, failing since, policy, breaker of a destination. `retries` is the lane of all retries. */
   readonly gate: (destination: string) => string;
   /** zset alarm id -> since: who waits at a gate. */
   readonly waiting: (destination: string) => string;

@@ -12,6 +12,8 @@ export interface Ledger {
   /** Destination label -> status -> deliveries now. */
   readonly deliveries: ReadonlyMap<string, ReadonlyMap<DeliveryStatus, number>>;
   readonly interrupted: number;
+  /** Endpoints that were paused because they had failed for too long. */
+  readonly autoPauses: number;
 }
 
 export async function readLedger(redis: Redis, keys: Keyspace): Promise<Ledger> {
@@ -30,6 +32,7 @@ export async function readLedger(redis: Redis, keys: Keyspace): Promise<Ledger> 
     if (!status) continue;
     deliveries.set(label, (deliveries.get(label) ?? new Map<DeliveryStatus, number>()).set(status, value));
   }
+  const number = (name: string): number => Number(fields.find(([field]) => field === name)?.[1] ?? 0);
   return {
     accepted: group('accepted'),
     unrouted: group('unrouted'),
@@ -37,6 +40,7 @@ export async function readLedger(redis: Redis, keys: Keyspace): Promise<Ledger> 
     postings: group('postings'),
     resolved: group('resolved'),
     deliveries,
-    interrupted: Number(fields.find(([field]) => field === 'interrupted')?.[1] ?? 0),
+    interrupted: number('interrupted'),
+    autoPauses: number('pauses:auto'),
   };
 }

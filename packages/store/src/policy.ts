@@ -29,6 +29,14 @@ export interface Policy {
   readonly settleMs: number;
   readonly canFind: boolean;
   readonly dedupes: boolean;
+  /** Attempts at once, in the whole fleet, at endpoints of what was tried before. The other slots are for first attempts. */
+  readonly retriesInFlight: number;
+  /** An endpoint that failed so long without one success is paused; 0: never. */
+  readonly pauseAfterMs: number;
+  /** How often a delivery asks whether an endpoint works again that was paused like that. */
+  readonly probeEveryMs: number;
+  /** What was held so long becomes a dead letter. */
+  readonly heldForMs: number;
 }
 
 export interface BreakerPolicy {
@@ -62,6 +70,10 @@ export function policyOf(config: BreakwaterConfig): Policy {
     settleMs: 0,
     canFind: false,
     dedupes: false,
+    retriesInFlight: config.deliveries.retriesInFlight,
+    pauseAfterMs: config.deliveries.autoPause.after,
+    probeEveryMs: config.deliveries.autoPause.probeEvery,
+    heldForMs: config.deliveries.autoPause.heldFor,
   };
 }
 

@@ -15,8 +15,8 @@ export interface Script {
   ) => Promise<ScriptReply[]>;
 }
 
-/** The record, then the gates that use it. */
-const PRELUDE = ['prelude', 'gates'];
+/** The record, the gates that use it, and what moves the gates. */
+const PRELUDE = ['prelude', 'gates', 'breaker', 'pauses'];
 
 /** Binds `lua/<name>.lua`, with the shared prelude in front where it is a script of the delivery record. */
 export function loadScript(name: string, options: { readonly prelude: boolean }): Script {

@@ -1,23 +1,19 @@
 import type { DeliveryStatus } from '@breakwater/contracts/delivery';
-import { invariant } from '@breakwater/runtime/errors';
 import type { Redis } from 'ioredis';
+import type { GateBy } from './gates.ts';
 import type { Keyspace } from './keys.ts';
 import type { Policy } from './policy.ts';
-import { type Go, readGo, readHandOff } from './go.ts';
+import { type BeginAnswer, readBegin } from './begin-answer.ts';
+import { type Go, readHandOff } from './go.ts';
 import { loadScript } from './script.ts';
 
 /** A job to add: the alarm rings after `waitMs`. Waits, not instants: the clocks of two machines are never compared. */
 export interface Alarm {
   readonly alarmId: string;
   readonly waitMs: number;
+  /** It rings behind those that were never tried. Every alarm with a wait does. */
+  readonly behind?: boolean;
 }
-
-export type BeginAnswer =
-  | { readonly kind: 'go'; readonly go: Go }
-  | { readonly kind: 'busy' | 'early'; readonly waitMs: number }
-  | { readonly kind: 'stale'; readonly arm: Alarm | undefined }
-  | { readonly kind: 'parked'; readonly why: 'cap' | 'paused' | 'breaker' }
-  | { readonly kind: 'missing' };
 
 export interface EndInput {
   readonly delivery: string;
@@ -47,6 +43,8 @@ export interface EndAnswer {
   readonly kind: 'done' | 'late' | 'missing';
   readonly status: DeliveryStatus | '';
   readonly handOff: Go | undefined;
+  /** What this result did to its endpoint: the last of too many failures, or the success that ended such a pause. */
+  readonly gate: 'paused' | 'resumed' | undefined;
   readonly alarms: readonly Alarm[];
 }
 
@@ -139,24 +137,7 @@ export class Transitions {
       [this.#keys.delivery(delivery)],
       [...this.#common(), delivery, alarmId, token],
     );
-    const [kind, first, second, wait] = reply;
-    switch (String(kind)) {
-      case 'go':
-        return { kind: 'go', go: readGo(delivery, alarmId, reply) };
-      case 'busy':
-      case 'early':
-        return { kind: kind === 'busy' ? 'busy' : 'early', waitMs: Number(first) };
-      case 'stale':
-        return {
-          kind: 'stale',
-          arm: second === '' ? undefined : { alarmId: String(second), waitMs: Number(wait) },
-        };
-      case 'parked':
-        return { kind: 'parked', why: first as 'cap' | 'paused' | 'breaker' };
-      default:
-        invariant(kind === 'missing', `beginAttempt answered ${String(kind)}`);
-        return { kind: 'missing' };
-    }
+    return readBegin(delivery, alarmId, reply);
   }
 
   async endAttempt(input: EndInput): Promise<EndAnswer> {
@@ -176,13 +157,14 @@ export class Transitions {
         input.receipt ?? '',
       ],
     );
-    const [kind, status, alarmId, waitMs, handOff, ...queued] = reply;
+    const [kind, status, alarmId, waitMs, handOff, gate, ...queued] = reply;
     const alarms = queued.map((id) => ({ alarmId: String(id), waitMs: 0 }));
     if (alarmId !== '') alarms.push({ alarmId: String(alarmId), waitMs: Number(waitMs) });
     return {
       kind: kind as EndAnswer['kind'],
       status: status as EndAnswer['status'],
       handOff: readHandOff(handOff),
+      gate: gate === 'paused' || gate === 'resumed' ? gate : undefined,
       alarms,
     };
   }
@@ -236,27 +218,51 @@ export class Transitions {
       [...this.#common(), limit],
     );
     const alarms: Alarm[] = [];
-    for (let index = 0; index < reply.length; index += 2)
-      alarms.push({ alarmId: String(reply[index]), waitMs: Number(reply[index + 1]) });
+    for (let index = 0; index < reply.length; index += 3) {
+      const behind = reply[index + 2] === 1;
+      alarms.push({
+        alarmId: String(reply[index]),
+        waitMs: Number(reply[index + 1]),
+        ...(behind && { behind }),
+      });
+    }
     return alarms;
   }
 
-  async sweepGates(limit: number): Promise<Alarm[]> {
-    const reply = await scripts.sweepGates.run(this.#redis, [this.#keys.gates], [...this.#common(), limit]);
-    return reply.map((id) => ({ alarmId: String(id), waitMs: 0 }));
+  /** `nextInMs`: when the next gate is due; undefined while nobody waits at any. */
+  async sweepGates(limit: number): Promise<{ alarms: Alarm[]; nextInMs: number | undefined }> {
+    const [next, ...ids] = await scripts.sweepGates.run(
+      this.#redis,
+      [this.#keys.gates],
+      [...this.#common(), limit],
+    );
+    return {
+      alarms: ids.map((id) => ({ alarmId: String(id), waitMs: 0 })),
+      nextInMs: next === '' ? undefined : Number(next),
+    };
   }
 
-  async setGate(
+  async setGate(destination: string, action: GateAction, by: GateBy): Promise<Alarm[]> {
+    return (await this.#moveGate(destination, action, by)).alarms;
+  }
+
+  /** A success that was seen outside of any delivery. Ends a pause that no person asked for; `resumed` says whether it did. */
+  async noteRecovery(destination: string, by: GateBy): Promise<{ resumed: boolean; alarms: Alarm[] }> {
+    const { changed, alarms } = await this.#moveGate(destination, 'recovered', by);
+    return { resumed: changed, alarms };
+  }
+
+  async #moveGate(
     destination: string,
-    action: GateAction,
-    by: { operator: string; reason: string; actor: string },
-  ): Promise<Alarm[]> {
-    const reply = await scripts.setGate.run(
+    action: GateAction | 'recovered',
+    by: GateBy,
+  ): Promise<{ changed: boolean; alarms: Alarm[] }> {
+    const [changed, ...ids] = await scripts.setGate.run(
       this.#redis,
       [this.#keys.gate(destination)],
       [...this.#common(), destination, action, by.operator, by.reason, by.actor],
     );
-    return reply.map((id) => ({ alarmId: String(id), waitMs: 0 }));
+    return { changed: changed === 1, alarms: ids.map((id) => ({ alarmId: String(id), waitMs: 0 })) };
   }
 
   /** Dead-letters the open ones of these deliveries to a removed endpoint. Resolves to how many. */

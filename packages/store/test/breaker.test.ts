@@ -91,7 +91,7 @@ test('while it is open nothing begins and no attempt is used up', async () => {
   await results('00000');
   const id = await fresh();
   for (const each of [id, early]) expect(await store.begin(each)).toEqual({ kind: 'parked', why: 'breaker' });
-  expect(await store.transitions.sweepGates(10)).toEqual([]);
+  expect((await store.transitions.sweepGates(10)).alarms).toEqual([]);
   expect(await store.number(id, 'attempts')).toBe(0);
   expect(await store.number(id, 'scheduleMade')).toBe(0);
   expect(await store.status(id)).toBe('pending'); // held is for a person's pause
@@ -128,13 +128,17 @@ test('after the backoff exactly one probe is made, for the whole fleet', async (
   for (const id of waiters) await store.begin(id);
   await backoffIsOver();
   const replicas = [store.under({}), store.under({})];
-  const released = (await Promise.all(replicas.map((replica) => replica.sweepGates(10)))).flat();
+  const released = (await Promise.all(replicas.map((replica) => replica.sweepGates(10)))).flatMap(
+    ({ alarms }) => alarms,
+  );
   expect(released).toHaveLength(1);
   const late = await Promise.all([fresh(), fresh()]);
   for (const id of late) expect(await store.begin(id)).toEqual({ kind: 'parked', why: 'cap' });
   const alarmId = released[0]?.alarmId ?? '';
   expect((await store.go(alarmId.slice(0, alarmId.lastIndexOf('-')), alarmId)).probe).toBe(true);
-  expect((await Promise.all(replicas.map((replica) => replica.sweepGates(10)))).flat()).toEqual([]);
+  expect(
+    (await Promise.all(replicas.map((replica) => replica.sweepGates(10)))).flatMap(({ alarms }) => alarms),
+  ).toEqual([]);
   expect(await state()).toBe('half_open');
 });
 
@@ -167,7 +171,7 @@ test('a good probe closes it with one slot, and one more with each success', asy
   await results('00000');
   for (let waiters = 0; waiters < 6; waiters += 1) await store.begin(await fresh());
   await backoffIsOver();
-  const [probe] = await store.transitions.sweepGates(10);
+  const [probe] = (await store.transitions.sweepGates(10)).alarms;
   const finish = async (alarmId = '') =>
     (await store.end(await store.go(alarmId.slice(0, alarmId.lastIndexOf('-')), alarmId), 'posted')).alarms;
   const first = await finish(probe?.alarmId);

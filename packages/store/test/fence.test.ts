@@ -60,7 +60,7 @@ test('an attempt whose lease ran out is closed as interrupted, and the next one 
   await store.lapse(id);
   const alarms = await store.transitions.sweepAlarms('deliveries', 10);
   expect(dead.alarmId).toBe(`${id}-1`);
-  expect(alarms).toEqual([{ alarmId: `${id}-2`, waitMs: 0 }]); // the dead worker's job may still block its own id
+  expect(alarms).toEqual([{ alarmId: `${id}-2`, waitMs: 0, behind: true }]); // the dead worker's job may still block its own id
   expect((await store.go(id, `${id}-2`)).attempt).toBe(2);
   const delivery = await readDelivery(store.redis, store.keys, 'default', id);
   expect(delivery?.attempts).toMatchObject([{ number: 1, outcome: 'interrupted' }]);

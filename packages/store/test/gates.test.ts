@@ -64,12 +64,12 @@ test('a waiter whose releaser died before it set the alarm is found: the reserva
   const go = await store.go(a);
   await parkInTurn(store, [b, c]);
   await store.end(go, 'sent'); // and here it dies, without adding the job of b
-  expect(await store.transitions.sweepGates(10)).toEqual([]);
+  expect((await store.transitions.sweepGates(10)).alarms).toEqual([]);
   await store.redis.zadd(`${store.keys.gate(endpoint)}:running`, 'XX', (await store.now()) - 1, b); // the reservation runs out
   expect((await store.transitions.sweepAlarms('deliveries', 10)).map(({ alarmId }) => alarmId)).toContain(
     `${b}-2`,
   );
-  expect((await store.transitions.sweepGates(10)).map(({ alarmId }) => alarmId)).toEqual([`${c}-2`]);
+  expect((await store.transitions.sweepGates(10)).alarms.map(({ alarmId }) => alarmId)).toEqual([`${c}-2`]);
   await store.attempt(c, 'sent');
   await store.attempt(b, 'sent');
   expect(await store.alarms()).toEqual([]);
@@ -81,9 +81,9 @@ test('waiters whose releasers all died before they ended their attempt are found
   const [a = '', b = ''] = await deliveries(store, endpoint, 2);
   await store.go(a);
   await store.begin(b);
-  expect(await store.transitions.sweepGates(10)).toEqual([]);
+  expect((await store.transitions.sweepGates(10)).alarms).toEqual([]);
   await store.lapse(a);
-  expect(await store.transitions.sweepGates(10)).toEqual([{ alarmId: `${b}-2`, waitMs: 0 }]);
+  expect((await store.transitions.sweepGates(10)).alarms).toEqual([{ alarmId: `${b}-2`, waitMs: 0 }]);
   expect(await store.redis.zcard(store.keys.gates)).toBe(0);
 });
 
@@ -96,7 +96,7 @@ test('a pause begins nothing and holds what rings; pausing itself touches no del
   expect(await store.begin(a)).toEqual({ kind: 'parked', why: 'paused' });
   expect(await store.status(a)).toBe('held');
   expect(await store.status(b)).toBe('pending');
-  expect(await store.transitions.sweepGates(10)).toEqual([]);
+  expect((await store.transitions.sweepGates(10)).alarms).toEqual([]);
   expect(await store.transitions.sweepAlarms('deliveries', 10)).toEqual([]);
   expect(await store.ledger()).toMatchObject({ 'status:endpoint:held': 1, 'status:endpoint:pending': 1 });
 });

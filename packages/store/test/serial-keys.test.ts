@@ -59,7 +59,8 @@ test('waiters of a key survive that the target is closed when their turn comes',
     [...(await store.waiting(erp)), ...(await store.waiting(`${erp}/a`))].toSorted();
   expect(await everywhere()).toEqual([`${a2}-1`, `${a3}-1`].toSorted());
   expect(await store.waiting(erp)).toHaveLength(1); // one of a key is enough there: only one can run
-  for (let sweeps = 0; sweeps < 3; sweeps += 1) expect(await store.transitions.sweepGates(10)).toEqual([]);
+  for (let sweeps = 0; sweeps < 3; sweeps += 1)
+    expect((await store.transitions.sweepGates(10)).alarms).toEqual([]);
   expect(await everywhere()).toEqual([`${a2}-1`, `${a3}-1`].toSorted());
 
   const alarms = [...(await store.resume(erp))];
@@ -67,7 +68,7 @@ test('waiters of a key survive that the target is closed when their turn comes',
     const { alarmId } = alarms.shift() ?? { alarmId: '' };
     const begun = await store.begin(alarmId.slice(0, alarmId.lastIndexOf('-')), alarmId);
     if (begun.kind === 'go') alarms.push(...(await store.end(begun.go, 'posted')).alarms);
-    alarms.push(...(await store.transitions.sweepGates(10)));
+    alarms.push(...(await store.transitions.sweepGates(10)).alarms);
   }
   expect(await store.ledger()).toMatchObject({ [`status:${erp.slice(4)}:sent`]: 3 });
 });
@@ -109,7 +110,7 @@ test('the key of an attempt whose process died is free again when its lease is o
   await store.go(a1);
   await store.begin(a2);
   await store.lapse(a1);
-  expect((await store.transitions.sweepGates(10)).map(({ alarmId }) => alarmId)).toEqual([`${a2}-2`]);
+  expect((await store.transitions.sweepGates(10)).alarms.map(({ alarmId }) => alarmId)).toEqual([`${a2}-2`]);
   await store.go(a2);
 });
 

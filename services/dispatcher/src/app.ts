@@ -1,6 +1,7 @@
 import { createAttempts } from '@breakwater/core/attempts';
 import { openDeliveries } from '@breakwater/core/delivery-deps';
 import { createFanOut } from '@breakwater/core/fan-out';
+import { startGateWatch } from '@breakwater/core/gate-watch';
 import { createEndpointSender } from '@breakwater/core/send-to-endpoint';
 import { startSweeper } from '@breakwater/core/sweep';
 import { createErpTargets } from '@breakwater/erp/targets';
@@ -17,8 +18,11 @@ import { createSecretBox } from '@breakwater/store/secret-box';
 
 /** Fan-outs at once: each is a few milliseconds of Redis, so more would only queue up there. */
 const FAN_OUT_CONCURRENCY = 20;
-/** Attempts at once: they wait for the network. Above the number of endpoints that may hang at the same time. */
-const ATTEMPT_CONCURRENCY = 200;
+/**
+ * Attempts at once: they wait for the network. Above `deliveries.retriesInFlight`, which leaves the others to first attempts,
+ * and above the number of endpoints that may hang at the same time: each of them keeps one.
+ */
+const ATTEMPT_CONCURRENCY = 500;
 
 /** Fans events out, makes the HTTP attempts, owns the retry schedule and the dead letters. */
 export async function start(
@@ -56,7 +60,15 @@ export async function start(
     secrets: createSecretBox(breakwater.encryptionKeys),
     signal,
   });
-  const attempt = createAttempts({ ...deliveries, perform, onAttempt: metrics.attempt, signal });
+  const gates = startGateWatch(deliveries);
+  defer('gate watch', gates.stop);
+  const attempt = createAttempts({
+    ...deliveries,
+    perform,
+    onAttempt: metrics.attempt,
+    wakeGatesIn: gates.wakeIn,
+    signal,
+  });
   const fanOut = createFanOut({ ...deliveries, config: breakwater, targets });
 
   const stopSweeper = startSweeper(deliveries);

@@ -1,5 +1,6 @@
 import { createAttempts } from '@breakwater/core/attempts';
 import { openDeliveries } from '@breakwater/core/delivery-deps';
+import { startGateWatch } from '@breakwater/core/gate-watch';
 import { createErpPoster } from '@breakwater/core/post-to-erp';
 import { startSweeper } from '@breakwater/core/sweep';
 import { erpDestination } from '@breakwater/contracts/ids';
@@ -63,7 +64,6 @@ export async function start(
     return valve ? valve.run(probe, call) : call();
   };
   const perform = createErpPoster({ redis, keys, targets, guarded, signal });
-  const attempt = createAttempts({ ...deliveries, perform, onAttempt: metrics.attempt, signal });
 
   // Written again and again: a Redis that was restored from a backup must not keep old settings.
   const stopFollowing = startLoop(
@@ -81,6 +81,15 @@ export async function start(
   // An attempt that began before would follow the deployment's policy instead of its target's.
   signal.addEventListener('abort', () => gates.resolve(), { once: true });
   await gates.promise;
+  const gateWatch = startGateWatch(deliveries);
+  defer('gate watch', gateWatch.stop);
+  const attempt = createAttempts({
+    ...deliveries,
+    perform,
+    onAttempt: metrics.attempt,
+    wakeGatesIn: gateWatch.wakeIn,
+    signal,
+  });
   const stopSweeper = startSweeper(deliveries);
   defer('sweeper', stopSweeper);
   const attempts = startAlarmWorker(

@@ -1,5 +1,6 @@
 import { addEndpoint, draftEndpoint, type NewEndpoint } from '@breakwater/core/endpoints';
 import { withoutSecrets } from '@breakwater/core/endpoint-view';
+import { NOT_PAUSED } from '@breakwater/store/gates';
 import { createSecretBox } from '@breakwater/store/secret-box';
 import type { Command } from 'commander';
 import type { CliContext } from '../context.ts';
@@ -42,14 +43,14 @@ async function add(context: CliContext, options: AddOptions): Promise<void> {
   await withStore(context, async (store) => {
     if (options.dryRun) {
       const { endpoint } = draftEndpoint(config, secrets, wanted);
-      const { id: _id, createdAt: _createdAt, ...shown } = withoutSecrets(endpoint);
+      const { id: _id, createdAt: _createdAt, ...shown } = { ...withoutSecrets(endpoint), ...NOT_PAUSED };
       return context.print(
         { dryRun: true, ...shown },
         () => `An endpoint for ${printable(endpoint.url)} would be added. Nothing was changed.`,
       );
     }
     const { endpoint, secret } = await addEndpoint({ ...store, config, secrets }, wanted, context.actor);
-    const shown = { ...withoutSecrets(endpoint), paused: false };
+    const shown = { ...withoutSecrets(endpoint), ...NOT_PAUSED };
     context.print({ ...shown, secret }, () =>
       [renderEndpoint(shown, context.io.now()), '', ...secretLines(secret)].join('\n'),
     );

@@ -1,7 +1,7 @@
 import { updateEndpoint } from '@breakwater/core/endpoints';
 import { withoutSecrets } from '@breakwater/core/endpoint-view';
 import { AppError } from '@breakwater/runtime/errors';
-import { isPaused } from '@breakwater/store/endpoints';
+import { readPause } from '@breakwater/store/gates';
 import { createSecretBox } from '@breakwater/store/secret-box';
 import { type Command, Option } from 'commander';
 import type { CliContext } from '../context.ts';
@@ -58,7 +58,7 @@ async function update(context: CliContext, id: string, options: UpdateOptions): 
   await withStore(context, async (store) => {
     const deps = { ...store, config, secrets: createSecretBox(config.encryptionKeys) };
     const { endpoint, changed } = await updateEndpoint(deps, change, patch, { dryRun });
-    const shown = { ...withoutSecrets(endpoint), paused: await isPaused(store.redis, store.keys, id) };
+    const shown = { ...withoutSecrets(endpoint), ...(await readPause(store.redis, store.keys, id)) };
     context.print({ ok: true, ...(dryRun && { dryRun }), changed, ...shown }, () =>
       [
         renderEndpoint(shown, context.io.now()),

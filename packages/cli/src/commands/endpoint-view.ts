@@ -1,16 +1,32 @@
 import { formatDuration } from '@breakwater/contracts/duration';
 import type { EndpointView } from '@breakwater/core/endpoint-view';
+import type { PauseState } from '@breakwater/store/gates';
 import { renderFields } from '../output/table.ts';
 import { formatTime } from '../output/time.ts';
 
-type Shown = EndpointView & { readonly paused: boolean };
+type Shown = EndpointView & PauseState;
+
+/** Since when, by whom and why, where nothing is sent; how long it has been failing, where that is all it does. */
+function stateOf(endpoint: Shown, now: number): string {
+  const { paused, pausedAt, pausedBy, pausedReason, pausedAutomatically, failingSince } = endpoint;
+  const failing = failingSince === null ? '' : `; not one success since ${formatTime(failingSince, now)}`;
+  if (!paused) return `active${failing}`;
+  return [
+    pausedAutomatically ? 'paused automatically' : 'paused',
+    ...(pausedAt === null ? [] : [`since ${formatTime(pausedAt, now)}`]),
+    ...(pausedAutomatically || pausedBy === null ? [] : [`by ${pausedBy}`]),
+    ...(pausedReason === null ? [] : [`because: ${pausedReason}`]),
+  ]
+    .join(' ')
+    .concat(failing);
+}
 
 export const renderEndpoint = (endpoint: Shown, now: number): string =>
   renderFields([
     ['id', endpoint.id],
     ['operator', endpoint.operator],
     ['version', String(endpoint.version)],
-    ['state', endpoint.paused ? 'paused' : 'active'],
+    ['state', stateOf(endpoint, now)],
     ['url', endpoint.url],
     ['types', endpoint.types.join(', ')],
     ['sources', endpoint.sources.join(', ') || 'all of the operator'],

@@ -1,6 +1,7 @@
 import { getEndpoint, setEndpointPaused } from '@breakwater/core/destination-gates';
 import { withoutSecrets } from '@breakwater/core/endpoint-view';
 import { isPaused, listEndpoints } from '@breakwater/store/endpoints';
+import { readPause } from '@breakwater/store/gates';
 import type { Command } from 'commander';
 import type { CliContext } from '../context.ts';
 import { dryRunOption } from '../options.ts';
@@ -50,7 +51,7 @@ async function list(context: CliContext): Promise<void> {
     return Promise.all(
       records.map(async (record) => ({
         ...withoutSecrets(record),
-        paused: await isPaused(redis, keys, record.id),
+        ...(await readPause(redis, keys, record.id)),
       })),
     );
   });
@@ -81,7 +82,7 @@ async function list(context: CliContext): Promise<void> {
 async function show(context: CliContext, id: string): Promise<void> {
   const endpoint = await withStore(context, async ({ redis, keys }) => ({
     ...withoutSecrets(await getEndpoint(redis, keys, context.globals().operator, id)),
-    paused: await isPaused(redis, keys, id),
+    ...(await readPause(redis, keys, id)),
   }));
   context.print(endpoint, () => renderEndpoint(endpoint, context.io.now()));
 }

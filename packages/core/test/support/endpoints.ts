@@ -81,7 +81,13 @@ export function openEndpoints(encryptionKeys: readonly string[] = [OLD_KEY]) {
       afterwards(() => client.close());
       const { signal } = new AbortController();
       const perform = createEndpointSender({ ...work, client, secrets: createSecretBox(keys), signal });
-      const ring = createAttempts({ ...work, perform, onAttempt: () => {}, signal });
+      const ring = createAttempts({
+        wakeGatesIn: () => undefined,
+        ...work,
+        perform,
+        onAttempt: () => {},
+        signal,
+      });
       await ring(id, `${id}-${await work.redis.hget(work.keys.delivery(id), 'seq')}`);
     },
     audit: async (): Promise<Record<string, string>[]> =>

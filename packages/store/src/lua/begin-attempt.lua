@@ -2,7 +2,8 @@
 -- KEYS[1] delivery record
 -- ARGV prefix, policy, delivery id, alarm id, token (fresh per call; a resent command repeats it)
 -- Returns {'go', attempt, trigger, scheduleMade, reference or '', doubt, look-up-only reason or '', leaseMs, probe 0|1}
---       | {'busy'|'early', waitMs} | {'stale', status, alarm id to arm or '', waitMs} | {'parked', 'cap'|'paused'|'breaker'} | {'missing'}
+--       | {'busy'|'early', waitMs} | {'stale', status, alarm id to arm or '', waitMs} | {'missing'}
+--       | {'parked', 'cap'|'rate'|'paused'|'breaker', ms until somebody must look at the gate}
 local P, defaults, now = ARGV[1], cjson.decode(ARGV[2]), now_ms()
 local id, alarmId, token = ARGV[3], ARGV[4], ARGV[5]
 local d = load(P, id)
@@ -19,6 +20,9 @@ local _, trigger, what = parse(alarmId)
 local answer = admit(P, d, alarmId, trigger, what, now, p, token)
 if answer then return answer end
 local closed, why, probe
-if not passes_gates(d, trigger) then closed, why, probe = closed_gate(P, d, now) end
-if closed then park(P, closed, why, d, alarmId, trigger, now, p); return { 'parked', why } end
+if not passes_gates(d, trigger) then closed, why, probe = closed_gate(P, d, now, p) end
+if closed then
+  park(P, closed, why, d, alarmId, trigger, now, p)
+  return { 'parked', why, math.max(0, gate_look_at(P, closed, now, p) - now) }
+end
 return start(P, d, now, alarmId, trigger, p, token, probe)

@@ -2,21 +2,23 @@
 -- KEYS[1] delivery record
 -- ARGV prefix, policy, delivery id, alarm id, attempt, outcome, class, code, retryAfterMs or '', hand-off token or '', receipt or ''
 --      outcome: sent | gone | failed | posted | already_posted | rejected | unknown | reference_conflict | absent | deferred
--- Returns {'done'|'late'|'missing', status, alarm id to arm or '', waitMs, hand-off as JSON [delivery, alarm id, go] or '', alarm ids to add ...}
+-- Returns {'done'|'late'|'missing', status, alarm id to arm or '', waitMs, hand-off as JSON [delivery, alarm id, go] or '',
+--          'paused'|'resumed' when this result did that to its endpoint, else '', alarm ids to add ...}
 local P, defaults, now = ARGV[1], cjson.decode(ARGV[2]), now_ms()
 local id, alarmId, attempt = ARGV[3], ARGV[4], tonumber(ARGV[5])
 local outcome, class, code, receipt = ARGV[6], ARGV[7], ARGV[8], ARGV[11]
 local d = load(P, id)
-if not d then return { 'missing', '', '', 0, '' } end
+if not d then return { 'missing', '', '', 0, '', '' } end
 local p = policy_of(P, defaults, d.destination)
 local success = outcome == 'sent' or outcome == 'posted' or outcome == 'already_posted'
+local moved = ''
 local function next_alarm()
   if d.status == 'failed' or d.status == 'pending' then return alarm_id(d), math.max(0, d.nextAttemptAt - now) end
   return '', 0
 end
 local function answer(kind, handOff, queued)
   local armed, wait = next_alarm()
-  return { kind, d.status, kind == 'done' and armed or '', wait, handOff or '', unpack(queued or {}) }
+  return { kind, d.status, kind == 'done' and armed or '', wait, handOff or '', moved, unpack(queued or {}) }
 end
 if d.run ~= attempt then
   local logged = redis.call('HGET', key(P, id), 'a' .. attempt)
@@ -26,6 +28,7 @@ if d.run ~= attempt then
     count_posting(P, d, outcome)
     if receipt ~= '' then put(P, d, 'receipt', receipt) end
     if d.status ~= 'sent' then mark_sent(P, d, now, attempt) end
+    moved = note_success(P, d, now, p)
   elseif outcome == 'unknown' then outcome_unknown(P, d, now, p) end
   return answer('late')
 end
@@ -35,6 +38,7 @@ local function hand_slots_on(handOffToken)
   local queued = {}
   local started = release(P, d.destination, now, defaults, handOffToken, queued)
   if d.keyGate ~= '' then started = release(P, d.keyGate, now, defaults, started and '' or handOffToken, queued) or started end
+  if d.leftLane then started = release(P, LANE, now, defaults, started and '' or handOffToken, queued) or started end
   return answer('done', started and cjson.encode(started) or '', queued)
 end
 local DEFER_MS = math.max(1000, tonumber(ARGV[9]) or 0) -- a reason that lasts must not become a hot loop
@@ -48,7 +52,9 @@ if outcome == 'deferred' then -- nothing was sent: no row, no attempt consumed; 
   return hand_slots_on('')
 end
 append_attempt(P, d, now, class, code)
+local asked = d.runProbe == 1 and not erp_target(d.destination) -- whether a paused endpoint works again
 clear_run(P, d)
+if asked then redis.call('HDEL', gate(P, d.destination), 'probe') end
 redis.call('ZREM', alarms(P, id), alarmId)
 if terminal(d) then unwatch_run(P, d) end
 put(P, d, 'interruptions', 0)
@@ -68,7 +74,8 @@ elseif outcome == 'gone' then -- also when a replay learnt it
 elseif outcome == 'unknown' and trigger == 'replay' and d.status == 'dead_letter' then -- a look-up is owed again, for the same reason
   bury_after_lookup(P, d, now, p, redis.call('HGET', key(P, id), 'reason') or 'exhausted')
 elseif trigger == 'schedule' and not terminal(d) then
-  if d.lookupFor ~= '' then -- a look-up-only attempt
+  if asked then retry_in(P, d, now, p, 0) -- costs no scheduled attempt: it is held again when it rings
+  elseif d.lookupFor ~= '' then -- a look-up-only attempt
     if outcome == 'absent' then bury(P, d, now, d.lookupFor)
     elseif outcome == 'reference_conflict' then bury(P, d, now, 'reference_conflict')
     else
@@ -83,8 +90,10 @@ elseif trigger == 'schedule' and not terminal(d) then
   else schedule_failed(P, d, now, p, tonumber(ARGV[9])) end
 end -- a failed replay leaves status and schedule as they were
 count(P, 'results:' .. label(d.destination) .. ':' .. outcome, 1)
+if outcome == 'sent' then moved = note_success(P, d, now, p)
+elseif outcome == 'failed' or outcome == 'gone' then moved = note_failure(P, d, now, p, class) end
 if p.breaker and class ~= 'mapping' and class ~= 'configuration' then judge(P, d, now, p.breaker, outcome ~= 'failed' and outcome ~= 'unknown') end
-local _, _, cap, halfOpen = free_slots(P, d.destination, now)
+local _, _, cap, halfOpen = free_slots(P, d.destination, now, p)
 if cap > 0 and not halfOpen and d.runProbe ~= 1 then -- a destination that times out shrinks to one slot, each success gives one back
   local g = gate(P, d.destination)
   if string.sub(class, 1, 8) == 'timeout_' or (outcome == 'unknown') then redis.call('HSET', g, 'ramp', math.max(1, math.floor(cap / 2)))

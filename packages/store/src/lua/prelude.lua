@@ -65,6 +65,7 @@ end
 local function unpark(P, d, alarmId)
   redis.call('ZREM', gate(P, d.destination, 'waiting'), alarmId)
   if d.keyGate ~= '' then redis.call('ZREM', gate(P, d.keyGate, 'waiting'), alarmId) end
+  redis.call('ZREM', gate(P, 'retries', 'waiting'), alarmId)
 end
 local function disarm(P, d)
   redis.call('ZREM', alarms(P, d.id), alarm_id(d))
@@ -86,6 +87,7 @@ local function clear_run(P, d)
   redis.call('HDEL', key(P, d.id), 'run', 'runUntil', 'runTrigger', 'runAt', 'runToken', 'runProbe')
   redis.call('ZREM', gate(P, d.destination, 'running'), d.id)
   if d.keyGate ~= '' then redis.call('ZREM', gate(P, d.keyGate, 'running'), d.id) end
+  d.leftLane = redis.call('ZREM', gate(P, 'retries', 'running'), d.id) == 1
   d.run = 0; d.runTrigger = ''
 end
 -- An attempt that is in flight when its delivery is settled otherwise must still be closed should its process die: the sweeper looks

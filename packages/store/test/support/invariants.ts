@@ -14,7 +14,7 @@ export interface Picture {
   readonly byStatus: ReadonlyMap<string, readonly string[]>;
 }
 
-const GATES = [...Object.keys(DESTINATIONS), 'erp_looks/x', 'erp_looks/y'];
+const GATES = [...Object.keys(DESTINATIONS), 'erp_looks/x', 'erp_looks/y', 'retries'];
 
 /** Every key given, as JSON texts: one step, and one short reply, since this is asked for after every operation. */
 const READ = `
@@ -138,6 +138,7 @@ function checkReachable(id: string, record: Record_, { alarms, waiting }: Pictur
   const gates = [
     destinationOf(id) as string,
     ...(record['keyGate'] === undefined ? [] : [record['keyGate']]),
+    'retries',
   ];
   const known = (alarmId: string): boolean =>
     alarms.has(alarmId) || gates.some((gate) => waiting.get(gate)?.includes(alarmId));

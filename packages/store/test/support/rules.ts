@@ -8,6 +8,7 @@ export const POLICY = {
   rearmMs: 0,
   earlyMs: 1e12,
   freeInterruptions: 2,
+  retriesInFlight: 2, // below what the two endpoints may have in flight together
 };
 
 export const DESTINATIONS = {

@@ -3,17 +3,12 @@ import { DEFAULT_SCHEDULE_MS } from '@breakwater/contracts/config';
 import { deliveryId, erpDestination, newEndpointId, newId } from '@breakwater/contracts/ids';
 import { createLogger } from '@breakwater/runtime/logger';
 import { closeRedis, connectRedis, type Redis } from '../../src/connection.ts';
-import { writeGate } from '../../src/gates.ts';
+import { type Rate, writeGate } from '../../src/gates.ts';
 import { createKeyspace, type Keyspace } from '../../src/keys.ts';
 import type { BreakerPolicy, DestinationPolicy, Policy } from '../../src/policy.ts';
+import type { BeginAnswer } from '../../src/begin-answer.ts';
 import type { Go } from '../../src/go.ts';
-import {
-  type BeginAnswer,
-  type EndAnswer,
-  type EndInput,
-  type PlanEntry,
-  Transitions,
-} from '../../src/transitions.ts';
+import { type EndAnswer, type EndInput, type PlanEntry, Transitions } from '../../src/transitions.ts';
 import { sharedRedisUrl } from '../../../../test/support/redis.ts';
 
 export const silent = createLogger({ service: 'test', level: 'silent' });
@@ -36,6 +31,10 @@ export const POLICY: Policy = {
   settleMs: 0,
   canFind: false,
   dedupes: false,
+  retriesInFlight: 1_000,
+  pauseAfterMs: 5 * 86_400_000,
+  probeEveryMs: 3_600_000,
+  heldForMs: 30 * 86_400_000,
 };
 
 export const BREAKER: BreakerPolicy = {
@@ -97,9 +96,9 @@ export class Store {
     return id;
   }
 
-  async endpoint(cap: number, policy: DestinationPolicy = {}): Promise<string> {
+  async endpoint(cap: number, policy: DestinationPolicy = {}, rate?: Rate): Promise<string> {
     const id = newEndpointId();
-    await writeGate(this.redis, this.keys, id, cap, policy);
+    await writeGate(this.redis, this.keys, id, cap, policy, rate);
     return id;
   }
 

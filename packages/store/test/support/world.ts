@@ -106,8 +106,9 @@ export class World {
     this.#lastEnd = input;
     if (this.flying.includes(go)) this.flying.splice(this.flying.indexOf(go), 1);
     this.#note(go, outcome);
+    const inFlight = (await this.store.number(go.delivery, 'run')) === go.attempt; // else it was declared interrupted meanwhile
     const answer = await this.store.transitions.endAttempt(input);
-    if (answer.kind === 'done' && outcome === 'deferred') this.deferred += 1;
+    if (inFlight && outcome === 'deferred') this.deferred += 1;
     const handed = answer.handOff;
     if (this.random.chance(loss)) {
       if (handed) {
@@ -183,11 +184,11 @@ export class World {
   }
 
   async sweepGates(): Promise<void> {
-    this.#add(await this.store.transitions.sweepGates(20));
+    this.#add((await this.store.transitions.sweepGates(20)).alarms);
   }
 
   async reservationsExpire(): Promise<void> {
-    for (const gate of [...Object.keys(DESTINATIONS), 'erp_looks/x', 'erp_looks/y']) {
+    for (const gate of [...Object.keys(DESTINATIONS), 'erp_looks/x', 'erp_looks/y', 'retries']) {
       for (const id of await this.store.running(gate)) {
         if ((await this.store.number(id, 'run')) === 0)
           await this.store.redis.zadd(`${this.store.keys.gate(gate)}:running`, 'XX', 1, id);
