@@ -6,8 +6,6 @@ const config: Config = {
   ...base,
   testMatch: ['<rootDir>/test/compose/**/*.test.ts'],
   testPathIgnorePatterns: ['/node_modules/'],
-  globalSetup: undefined,
-  globalTeardown: undefined,
   maxWorkers: 1,
 };
 

@@ -16,7 +16,7 @@ beforeAll(async () => {
   stack = await createDeployment();
   await stack.run('build');
 }, 600_000);
-afterAll(async () => void (await stack?.destroy()), 180_000);
+afterAll(() => stack?.destroy(), 180_000);
 
 interface Storm {
   readonly accepted: number;
@@ -199,7 +199,7 @@ testHere(
         expect(open.flatMap(({ deliveries }) => deliveries)).toEqual([]);
         return true;
       },
-      { what: 'everything to be delivered', timeoutMs: 120_000, intervalMs: 2_000 },
+      { what: 'everything to be delivered', timeoutMs: 240_000, intervalMs: 2_000 },
     );
     const missing = await atSimulator(`
       const ids = ${JSON.stringify([...load.acknowledged])};
@@ -212,7 +212,7 @@ testHere(
     expect(after.duplicates).toBe(0);
     expect(after.postings - before.postings).toBeGreaterThanOrEqual(load.acknowledged.size);
   },
-  600_000,
+  900_000,
 );
 
 testHere(
