@@ -11,6 +11,8 @@ const config: Config = {
     '<rootDir>/{packages,services,infra,examples}/*/test/**/*.test.ts',
     '<rootDir>/test/**/*.test.ts',
   ],
+  // Containers have a run of their own, after the others: they would take the time that those measure.
+  testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/compose/'],
   modulePathIgnorePatterns: ['<rootDir>/.data'],
   globalSetup: '<rootDir>/test/support/global-setup.ts',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',

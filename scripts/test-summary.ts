@@ -20,6 +20,16 @@ export const NO_REPORT: JestReport = {
   testResults: [],
 };
 
+/** Two runs as one. */
+export const mergeReports = (one: JestReport, other: JestReport): JestReport => ({
+  numPassedTests: one.numPassedTests + other.numPassedTests,
+  numFailedTests: one.numFailedTests + other.numFailedTests,
+  numPendingTests: one.numPendingTests + other.numPendingTests,
+  numTodoTests: one.numTodoTests + other.numTodoTests,
+  numRuntimeErrorTestSuites: one.numRuntimeErrorTestSuites + other.numRuntimeErrorTestSuites,
+  testResults: [...one.testResults, ...other.testResults],
+});
+
 export interface Tally {
   readonly passed: number;
   readonly failed: number;

@@ -6,7 +6,7 @@ import { ensureRedisServer } from '@breakwater/local-stack/redis-binary';
 import { AppError } from '@breakwater/runtime/errors';
 import { installDebianTools } from '../test/support/debian-tools.ts';
 import { runChild } from './child.mjs';
-import { type JestReport, NO_REPORT, renderSummary, tally } from './test-summary.ts';
+import { type JestReport, mergeReports, NO_REPORT, renderSummary, tally } from './test-summary.ts';
 
 const root = resolve(import.meta.dirname, '..');
 
@@ -76,7 +76,11 @@ async function main(args: readonly string[]): Promise<number> {
   }
   if (args.length === 0) installDebianTools(console.log);
   const failedChecks = args.length === 0 ? await runChecks() : [];
-  const { code, report } = await runJest(args);
+  const tests = await runJest(args);
+  // Last and alone: containers would take the time that the other tests measure.
+  const containers = args.length === 0 ? await runJest(['--config', 'jest.compose.config.ts']) : undefined;
+  const code = tests.code || (containers?.code ?? 0);
+  const report = containers ? mergeReports(tests.report, containers.report) : tests.report;
   if (args.some((arg) => QUESTIONS.includes(arg))) return code;
   const isFiltered = args.some((arg) => arg === '-t' || arg.startsWith('--testNamePattern'));
   const result = tally(report, { failedChecks, jestExitCode: code, isFiltered });

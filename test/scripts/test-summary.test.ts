@@ -1,5 +1,11 @@
 import { expect, test } from '@jest/globals';
-import { type JestReport, NO_REPORT, renderSummary, tally } from '../../scripts/test-summary.ts';
+import {
+  type JestReport,
+  mergeReports,
+  NO_REPORT,
+  renderSummary,
+  tally,
+} from '../../scripts/test-summary.ts';
 
 const report = (changed: Partial<JestReport>): JestReport => ({ ...NO_REPORT, ...changed });
 const clean = { failedChecks: [], jestExitCode: 0, isFiltered: false };
@@ -57,4 +63,16 @@ test('with -t, tests that merely do not match are counted but not listed', () =>
   expect(
     lines(skipped('an image starts [skipped: docker is not installed]', 'another'), { isFiltered: true }),
   ).toEqual(['skipped: an image starts (docker is not installed)', '3 passed, 0 failed, 2 skipped']);
+});
+
+test('two runs are counted as one, and a failure of either fails', () => {
+  const both = mergeReports(
+    report({ numPassedTests: 3 }),
+    report({ ...skipped('no engine'), numFailedTests: 1 }),
+  );
+  expect(
+    renderSummary(tally(both, { ...clean, jestExitCode: 1 }))
+      .split('\n')
+      .at(-1),
+  ).toBe('6 passed, 1 failed, 1 skipped');
 });

@@ -1,16 +1,17 @@
+import { readFileSync } from 'node:fs';
 import { startReceiver } from './app.ts';
 
-const { PORT, HOST, WEBHOOK_SECRET, INBOX_FILE } = process.env;
+const { PORT, HOST, WEBHOOK_SECRET, WEBHOOK_SECRET_FILE, INBOX_FILE } = process.env;
 
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
-const secrets = (WEBHOOK_SECRET ?? '')
+const secrets = (WEBHOOK_SECRET_FILE ? readFileSync(WEBHOOK_SECRET_FILE, 'utf8') : (WEBHOOK_SECRET ?? ''))
   .split(',')
   .map((secret) => secret.trim())
   .filter(Boolean);
 if (secrets.length === 0) {
   process.stderr.write(
-    'Set WEBHOOK_SECRET to the secret of your endpoint (whsec_…; two, separated by a comma, during a rotation).\n',
+    'Set WEBHOOK_SECRET to the secret of your endpoint (whsec_…; two, separated by a comma, during a rotation), or WEBHOOK_SECRET_FILE to a file of it.\n',
   );
   process.exit(1);
 }

@@ -1,15 +1,17 @@
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { BreakwaterConfig } from '@breakwater/contracts/config';
 import { type Document, isPair, isScalar, isSeq, parseDocument, visit } from 'yaml';
 import { z } from 'zod';
 import type { Environment } from './environment.ts';
-import { AppError, messageOf } from './errors.ts';
+import { AppError, codeOf, messageOf } from './errors.ts';
 
 const REFERENCE = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g;
 
 /**
- * Reads the YAML file of DESIGN 8: `${NAME}` and `${NAME:-default}` in strings are taken from the environment, then
- * everything is validated. RETRY_SCHEDULE overrides the deployment's schedule, which endpoints and ERP targets without one of
+ * Reads the YAML file of DESIGN 8: `${NAME}` and `${NAME:-default}` in strings are taken from the environment, else from the
+ * file of that name in SECRETS_DIR, then everything is validated. Where SECRETS_DIR is set, defaults do not count: a deployment
+ * that keeps its secrets in files must not run with one that everybody knows because a file is missing. RETRY_SCHEDULE overrides the deployment's schedule, which endpoints and ERP targets without one of
  * their own follow.
  * Throws AppError config_invalid that lists every mistake with its path.
  */
@@ -49,9 +51,7 @@ export function parseConfig(text: string, env: NodeJS.ProcessEnv, path = 'config
   const issues = (result.error?.issues ?? []).filter(
     (issue) => !unset.some(({ at }) => at === issue.path.join('.')),
   );
-  const mistakes = unset.map(
-    ({ name, at }) => `✖ the environment variable ${name} is not set and has no default\n  → at ${at}`,
-  );
+  const mistakes = unset.map(({ name, at }) => `✖ ${whatIsMissing(name, env)}\n  → at ${at}`);
   if (issues.length > 0) mistakes.push(z.prettifyError({ issues }));
   if (mistakes.length > 0 || !result.success) throw invalid(path, mistakes);
   return result.data;
@@ -70,14 +70,40 @@ function fillIn(
     Scalar(key, node, ancestors) {
       if (typeof node.value !== 'string' || key === 'key') return;
       node.value = node.value.replaceAll(REFERENCE, (_match, name: string, fallback: string | undefined) => {
-        const value = env[name];
+        const value = env[name] || readSecret(env, name);
         if (value !== undefined && value !== '') return value;
-        if (fallback === undefined) unset.push({ name, at: placeOf(ancestors, key) });
-        return fallback ?? '';
+        const allowed = env['SECRETS_DIR'] ? undefined : fallback;
+        if (allowed === undefined) unset.push({ name, at: placeOf(ancestors, key) });
+        return allowed ?? '';
       });
     },
   });
   return unset;
+}
+
+/** The file of a secret, without the newline that editors and `echo` leave at the end; undefined when there is none. */
+function readSecret(env: NodeJS.ProcessEnv, name: string): string | undefined {
+  const directory = env['SECRETS_DIR'];
+  if (!directory) return undefined;
+  try {
+    return readFileSync(join(directory, name), 'utf8').replace(/\r?\n$/, '');
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    throw new AppError(
+      'config_invalid',
+      `Cannot read the secret ${join(directory, name)}: ${messageOf(error)}. It must be readable for the user of this process.`,
+      {
+        cause: error,
+      },
+    );
+  }
+}
+
+function whatIsMissing(name: string, env: NodeJS.ProcessEnv): string {
+  const directory = env['SECRETS_DIR'];
+  return directory
+    ? `${name} is neither a file in ${directory} (SECRETS_DIR) nor set in the environment; defaults do not count there`
+    : `the environment variable ${name} is not set and has no default`;
 }
 
 /** Path of a scalar as zod writes it: `sources.shop.secrets.0.value`. */

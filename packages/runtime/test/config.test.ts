@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
@@ -46,6 +46,40 @@ test('a secret comes from the environment, exactly as it is there', () => {
   for (const secret of ['s3cret', 'a: b # c', '${OTHER}', 'quo\'te"', '$&$1', 'two\nlines', '{}']) {
     const config = parseConfig(SOURCE, { SHOP_SECRET: secret, OTHER: 'must not appear' });
     expect(config.sources['shop']?.secrets[0]?.value).toBe(secret);
+  }
+});
+
+test('a secret comes from its file in SECRETS_DIR, without the newline at its end; the environment goes first', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'breakwater-secrets-'));
+  try {
+    writeFileSync(join(directory, 'SHOP_SECRET'), ' from a file\n');
+    const read = (env: NodeJS.ProcessEnv): string | undefined =>
+      parseConfig(SOURCE, { SECRETS_DIR: directory, ...env }).sources['shop']?.secrets[0]?.value;
+    expect([read({}), read({ SHOP_SECRET: 'set' })]).toEqual([' from a file', 'set']);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+});
+
+test('where secrets are files, a missing one is named with every other, and a default that everybody knows does not stand in', () => {
+  const env = { SECRETS_DIR: '/nowhere/secrets' };
+  const message = refusal('publishToken: ${TOKEN:-demo}\nadminToken: ${ADMIN:-demo}', env);
+  expect(message).toContain(
+    'TOKEN is neither a file in /nowhere/secrets (SECRETS_DIR) nor set in the environment',
+  );
+  expect(message).toContain('→ at publishToken');
+  expect(message).toContain('→ at adminToken');
+});
+
+test('a secret that cannot be read is told, not taken for missing', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'breakwater-secrets-'));
+  try {
+    mkdirSync(join(directory, 'SHOP_SECRET'));
+    expect(refusal(SOURCE, { SECRETS_DIR: directory })).toMatch(
+      /Cannot read the secret .*SHOP_SECRET: EISDIR/,
+    );
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
   }
 });
 
