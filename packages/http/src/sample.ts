@@ -19,10 +19,7 @@ export const SAMPLE_READ_BYTES = SAMPLE_BYTES + 1_024;
  * that a receiver may have echoed; they are masked before the cut. The text is the peer's: escape it when shown.
  */
 export function sampleOf(response: HttpResponse, redact: readonly string[]): ResponseSample {
-  // Longest first: a secret may contain another.
-  const secrets = redact
-    .filter((secret) => secret !== '')
-    .toSorted((one, other) => other.length - one.length);
+  const secrets = longestFirst(redact);
   const whole = decode(response);
   const masked = response.truncated ? maskRemnant(mask(whole, secrets), secrets) : mask(whole, secrets);
   const text = cut(masked);
@@ -37,6 +34,13 @@ export function sampleOf(response: HttpResponse, redact: readonly string[]): Res
 function decode({ body, truncated }: HttpResponse): string {
   return new TextDecoder('utf-8', { ignoreBOM: true }).decode(body, { stream: truncated });
 }
+
+/** A text without these secrets. */
+export const redacted = (text: string, redact: readonly string[]): string => mask(text, longestFirst(redact));
+
+/** A secret may contain another. */
+const longestFirst = (secrets: readonly string[]): string[] =>
+  secrets.filter((secret) => secret !== '').toSorted((one, other) => other.length - one.length);
 
 function mask(text: string, secrets: readonly string[]): string {
   let masked = text;
