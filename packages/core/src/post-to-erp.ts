@@ -117,10 +117,14 @@ async function lookUpThenPost(task: Task): Promise<AttemptResult> {
 
 type Find = NonNullable<ErpAdapter['find']>;
 
-/** A look-up changes nothing, so one that fails is read once more. Undefined: the ERP says that it holds no such document. */
+/**
+ * A look-up changes nothing, so one that fails is read once more, unless it cannot even be asked for. Undefined: the ERP
+ * says that it holds no such document.
+ */
 async function lookUp(task: Task, find: Find): Promise<AttemptResult | undefined> {
   let found = await find(task.reference, task.input, task.document);
-  if (found.kind === 'failed') found = await find(task.reference, task.input, task.document);
+  if (found.kind === 'failed' && found.class !== 'mapping')
+    found = await find(task.reference, task.input, task.document);
   return resultOfLookUp(found, task.reference);
 }
 

@@ -71,6 +71,7 @@ elseif trigger == 'schedule' and not terminal(d) then
   if d.lookupFor ~= '' then -- a look-up-only attempt
     if outcome == 'absent' then bury(P, d, now, d.lookupFor)
     elseif outcome == 'reference_conflict' then bury(P, d, now, 'reference_conflict')
+    elseif outcome == 'rejected' and class == 'mapping' then bury(P, d, now, 'unknown_outcome') -- it cannot even be asked for: a person's; a replay looks first
     else
       put(P, d, 'lookups', d.lookups + 1)
       retry_in(P, d, now, p, math.min(math.max(p.settleMs, 1000) * 2 ^ math.min(d.lookups, 10), 300000)) -- 5 min at most: an answer is owed
