@@ -48,6 +48,8 @@ export interface Acceptor {
   readonly notReady: () => readonly string[];
   /** Are Redis' settings known, and good? Also false where weaker ones are tolerated. */
   readonly durable: () => boolean;
+  /** Is it known whether there is room? For callers that could fill Redis before the first look. */
+  readonly capacityKnown: () => boolean;
   readonly close: () => Promise<void>;
 }
 
@@ -115,6 +117,7 @@ export function createAcceptor(options: AcceptorOptions): Acceptor {
   return {
     notReady,
     durable: () => durability.weaknesses().length === 0,
+    capacityKnown: () => capacity.known(),
     async accept(event) {
       const key = eventKey(event.operator, event.source, event.eventId);
       const bodyHash = hashBytes(event.bytes).slice(0, BODY_HASH_LENGTH);
