@@ -40,6 +40,8 @@ async function startErp(stack: AsyncDisposableStack) {
     overlaps: [] as string[],
     answer: (_document: Posted): ErpAnswer => ({}),
     isDown: false,
+    /** Documents that it works at now. */
+    working: (): number => [...working.values()].reduce((sum, count) => sum + count, 0),
   };
   const working = new Map<string, number>();
   const post = async (body: string): Promise<[number, unknown]> => {
