@@ -144,6 +144,20 @@ test('while too many events wait it waits as well, gives up with the place, and 
   expect(new Set(ids).size).toBe(200);
 }, 60_000);
 
+test('a backlog that is worked off meanwhile only slows it down', async () => {
+  await using rig = await createRig(`${CONFIG}ingest: { maxWaitingEvents: 4 }\n`);
+  const text = Array.from({ length: 80 }, (_, nth) => line(`e${nth}`)).join('');
+  // Slower than the watch on the backlog looks, so that it is refused in between.
+  const dispatcher = setInterval(() => void rig.redis.del(rig.keys.waitingEvents), 2_000);
+  try {
+    const { code, json } = await fill(rig, text, '--rate', '40/s', '--patience', '30s');
+    expect(code).toBe(0);
+    expect(json()).toMatchObject({ ok: true, accepted: 80, deduped: 0 });
+  } finally {
+    clearInterval(dispatcher);
+  }
+}, 60_000);
+
 test.each([
   [['--source', 'nobody', '--file', '-'], 3, 'no source nobody'],
   [['--source', 'shop'], 2, '--file or --from'],
