@@ -32,7 +32,7 @@ export async function start(
   const { defer, logger, signal } = context;
   checkTiming(config.breakwater.erpTargets, config.shutdownTimeoutMs);
   const registry = createRegistry();
-  const metrics = createAttemptMetrics(registry);
+  const metrics = createAttemptMetrics(registry, Object.keys(config.breakwater.erpTargets));
 
   const worker = connectRedis(config.redisUrl, 'worker', logger);
   defer('worker connection', () => closeRedis(worker));
