@@ -3,6 +3,7 @@ import { duration, formatDuration, retryWait, timeout } from './duration.ts';
 import { ErpAuth } from './erp-auth-config.ts';
 import { expression } from './expression-syntax.ts';
 import { pointer } from './source-parts.ts';
+import { typePattern } from './type-pattern.ts';
 
 /** Status codes as numbers or classes: `201`, `2xx`. */
 const statuses = z.array(z.union([z.int().min(100).max(599), z.enum(['2xx', '4xx', '5xx'])])).default([]);
@@ -137,25 +138,7 @@ export type ErpTarget = z.infer<typeof ErpTarget>;
 /** Which events of a source go to an ERP target. `*` stands for any text in a type. */
 export const Route = z.strictObject({
   source: z.string().min(1),
-  types: z.array(z.string().min(1)).min(1).default(['*']),
+  types: z.array(typePattern).min(1).default(['*']),
   target: z.string().min(1),
 });
 export type Route = z.infer<typeof Route>;
-
-/**
- * Does an event type match a pattern such as `order.*`? Tenants choose patterns, so it takes one pass and no regular
- * expression that could backtrack.
- */
-export function typeMatches(pattern: string, type: string): boolean {
-  const [first = '', ...rest] = pattern.split('*');
-  const last = rest.pop();
-  if (last === undefined) return pattern === type;
-  if (!type.startsWith(first)) return false;
-  let from = first.length;
-  for (const part of rest) {
-    const at = type.indexOf(part, from);
-    if (at === -1) return false;
-    from = at + part.length;
-  }
-  return type.length - last.length >= from && type.endsWith(last);
-}

@@ -3,7 +3,7 @@ import { hashBytes } from '@breakwater/contracts/ids';
 import { handshakeOf } from '@breakwater/signatures/handshake';
 import { headerLines, type HeaderLines } from '@breakwater/signatures/headers';
 import { locateEvents } from '@breakwater/signatures/locate';
-import { typeMatches } from '@breakwater/contracts/target-config';
+import { typeMatches } from '@breakwater/contracts/type-pattern';
 import { z } from 'zod';
 import type { IncomingEvent } from './accept.ts';
 import { incomingEvents } from './incoming.ts';

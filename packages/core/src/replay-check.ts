@@ -1,7 +1,7 @@
 import type { Delivery } from '@breakwater/contracts/delivery';
 import { AppError } from '@breakwater/runtime/errors';
 import type { Redis } from '@breakwater/store/connection';
-import { isPaused } from '@breakwater/store/endpoints';
+import { isPaused, isRemoved } from '@breakwater/store/endpoints';
 import { readPolicy } from '@breakwater/store/gates';
 import type { Keyspace } from '@breakwater/store/keys';
 
@@ -16,6 +16,7 @@ export async function findReplayObstacle(
   acknowledged: boolean,
 ): Promise<AppError | undefined> {
   const { id, status } = delivery;
+  if (await isRemoved(redis, keys, delivery.destination.id)) return endpointRemoved(id);
   if (delivery.inFlight) return new AppError('in_flight', `An attempt of ${id} is in flight.`);
   const open = await readOpenReplay(redis, keys, id);
   if (open !== undefined) return new AppError('replay_open', `Replay ${open} of ${id} has not ended yet.`);
@@ -44,6 +45,9 @@ export async function findReplayObstacle(
 /** A resolved delivery is closed: replaying it would settle it twice. */
 export const alreadyResolved = (id: string): AppError =>
   new AppError('wrong_status', `${id} was resolved by a person and is closed.`);
+
+export const endpointRemoved = (id: string): AppError =>
+  new AppError('endpoint_removed', `The endpoint of ${id} was removed: there is nowhere to send it.`);
 
 /** Id of the replay that was asked for and has not ended; undefined when there is none. */
 export async function readOpenReplay(

@@ -8,6 +8,7 @@ import { startLoop } from '@breakwater/runtime/poll';
 import type { Redis } from '@breakwater/store/connection';
 import type { Keyspace } from '@breakwater/store/keys';
 import type { Transitions } from '@breakwater/store/transitions';
+import { finishRemovals } from './remove-endpoint.ts';
 
 export interface SweepDeps {
   readonly redis: Redis;
@@ -27,7 +28,7 @@ const FAILED_EVENTS_EVERY_MS = 30_000;
 
 /**
  * Repairs whatever the record and the jobs disagree on: alarms without a job, attempts whose process died, waiters whose
- * releasers died, shadows of dead letters, failed `events` jobs. Runs in every replica; two at once do no harm.
+ * releasers died, removals left half-way, shadows of dead letters, failed `events` jobs. Runs in every replica; two at once do no harm.
  * Returns a function that stops it.
  */
 export function startSweeper(deps: SweepDeps): () => Promise<void> {
@@ -55,6 +56,9 @@ export async function sweep(deps: SweepDeps): Promise<void> {
       logger.info({ queue, alarms: alarms.length }, 'alarms past their time are set again');
     await clocks.set(alarms);
   }
+  const deadLettered = await finishRemovals(deps);
+  if (deadLettered > 0)
+    logger.info({ deadLettered }, 'the removal of an endpoint that was left half-way was finished');
   await sweepShadows(deps);
 }
 

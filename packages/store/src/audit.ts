@@ -12,7 +12,7 @@ export function auditEntry(
   return [stream, 'MAXLEN', '~', AUDIT_ENTRIES, '*', ...Object.entries(fields).flat()];
 }
 
-/** Writes an entry that belongs to no single change, such as a run of many. */
+/** Tells of something that changed no record. */
 export async function writeAudit(
   redis: Redis,
   keys: Keyspace,

@@ -39,13 +39,17 @@ export interface Keyspace {
   readonly dedupe: (eventKey: string) => string;
   /** string `event key|claimed at`, dedupe ttl: first event that came with these signed bytes (sources with unsigned ids). */
   readonly replayGuard: (hash: string) => string;
-  /** zset entry -> received, 24 h: refused requests of a source, the newest 100. */
+  /** zset entry -> kept, 24 h: requests of a source that anybody may have sent, the newest 100. */
   readonly quarantine: (source: string) => string;
+  /** zset entry -> kept, 24 h: refused requests of a source whose sender knows a secret, the newest 100. */
+  readonly quarantineVerified: (source: string) => string;
+  /** zset entry -> kept, 24 h: all that is in `quarantine:<source>`, the newest 500. */
+  readonly quarantineUnverified: string;
   /** hash, 24 h: one refused request. */
   readonly quarantineEntry: (id: string) => string;
   /** hash: when a source and its secrets were last used, and a ring of its hourly counts. */
   readonly sourceUse: (source: string) => string;
-  /** hash: an endpoint's record. */
+  /** hash: an endpoint's record; of a removed one only whose it was and when it went. */
   readonly endpoint: (endpointId: string) => string;
   /** string: changes with every change of an operator's endpoints, so that fan-out may keep them in memory. */
   readonly endpointsVersion: (operator: string) => string;
@@ -53,6 +57,8 @@ export interface Keyspace {
   readonly waitingEvents: string;
   /** set: endpoint ids of an operator. */
   readonly endpoints: (operator: string) => string;
+  /** zset endpoint id -> since: removed endpoints whose deliveries are still being dead-lettered. */
+  readonly removals: string;
   /** stream, ~100,000 entries: who did what, why. */
   readonly audit: string;
 }
@@ -80,12 +86,15 @@ export function createKeyspace(deployment: string): Keyspace {
     dedupe: (eventKey) => `${tag}:${QUEUES.events}:de:${eventKey}`,
     replayGuard: (hash) => `${prefix}replay-guard:${hash}`,
     quarantine: (source) => `${prefix}quarantine:${source}`,
+    quarantineVerified: (source) => `${prefix}quarantine-verified:${source}`,
+    quarantineUnverified: `${prefix}quarantine-unverified`,
     quarantineEntry: (id) => `${prefix}quarantine-entry:${id}`,
     sourceUse: (source) => `${prefix}source-use:${source}`,
     endpoint: (endpointId) => `${prefix}endpoint:${endpointId}`,
     endpointsVersion: (operator) => `${prefix}endpoints:${operator}:version`,
     waitingEvents: `${tag}:${QUEUES.events}:wait`,
     endpoints: (operator) => `${prefix}endpoints:${operator}`,
+    removals: `${prefix}removals`,
     audit: `${prefix}audit`,
   });
 }

@@ -52,7 +52,7 @@ export interface EndAnswer {
 
 export type ReplayAnswer =
   | { readonly kind: 'ok'; readonly alarm: Alarm }
-  | { readonly kind: 'not_found' | 'paused' | 'resolved' | 'needs_acknowledgement' }
+  | { readonly kind: 'not_found' | 'paused' | 'resolved' | 'removed' | 'needs_acknowledgement' }
   | { readonly kind: 'in_flight'; readonly waitMs: number }
   | { readonly kind: 'already'; readonly replayId: string };
 
@@ -97,6 +97,7 @@ const scripts = {
   sweepAlarms: loadScript('sweep-alarms', { prelude: true }),
   sweepGates: loadScript('sweep-gates', { prelude: true }),
   setGate: loadScript('set-gate', { prelude: true }),
+  buryRemoved: loadScript('bury-removed', { prelude: true }),
   shadowDone: loadScript('shadow-done', { prelude: false }),
 };
 
@@ -209,7 +210,7 @@ export class Transitions {
       case 'already':
         return { kind: 'already', replayId: String(value) };
       default:
-        return { kind: kind as 'not_found' | 'paused' | 'resolved' | 'needs_acknowledgement' };
+        return { kind: kind as 'not_found' | 'paused' | 'resolved' | 'removed' | 'needs_acknowledgement' };
     }
   }
 
@@ -256,6 +257,16 @@ export class Transitions {
       [...this.#common(), destination, action, by.operator, by.reason, by.actor],
     );
     return reply.map((id) => ({ alarmId: String(id), waitMs: 0 }));
+  }
+
+  /** Dead-letters the open ones of these deliveries to a removed endpoint. Resolves to how many. */
+  async buryRemoved(endpoint: string, deliveries: readonly string[]): Promise<number> {
+    const [buried] = await scripts.buryRemoved.run(
+      this.#redis,
+      [this.#keys.gate(endpoint)],
+      [this.#keys.prefix, ...deliveries],
+    );
+    return Number(buried);
   }
 
   /** Dead letters, or deliveries that were, whose shadow job has to be brought into line, with the number of the change. */

@@ -1,12 +1,13 @@
 -- Adds a replay to a delivery. Audited in the same step.
 -- KEYS[1] delivery record
 -- ARGV prefix, policy, delivery id, operator, replay id, mode 'single'|'restart', acknowledged '0'|'1', reason, actor
--- Returns {'ok', alarm id} | {'not_found'} | {'in_flight', waitMs} | {'already', replay id} | {'paused'} | {'resolved'} | {'needs_acknowledgement'}
+-- Returns {'ok', alarm id} | {'not_found'} | {'in_flight', waitMs} | {'already', replay id} | {'paused'} | {'resolved'} | {'removed'} | {'needs_acknowledgement'}
 local P, p, now = ARGV[1], cjson.decode(ARGV[2]), now_ms()
 local id, replayId, mode = ARGV[3], ARGV[5], ARGV[6]
 local d = load(P, id)
 if not d or d.operator ~= ARGV[4] then return { 'not_found' } end
 if d.lastReplayId == replayId then return { 'ok', mode == 'restart' and alarm_id(d) or (id .. '-r' .. replayId) } end -- a resent command
+if removed(P, d.destination) then return { 'removed' } end
 if d.run > 0 and d.runUntil > now then return { 'in_flight', d.runUntil - now } end
 if d.replayId ~= '' then return { 'already', d.replayId } end
 if d.status == 'resolved' then return { 'resolved' } end

@@ -48,6 +48,7 @@ export class World {
     const breaker = { ...BREAKER, consecutive: 4, window: 8 };
     await writeGate(redis, keys, 'ep_narrow', 1, {});
     await writeGate(redis, keys, 'ep_wide', 3, {});
+    await writeGate(redis, keys, 'ep_leaving', 2, {});
     await writeGate(redis, keys, 'erp_looks', 2, { canFind: true, breaker });
     await writeGate(redis, keys, 'erp_blind', 2, { breaker });
     const names = Object.keys(DESTINATIONS) as Destination[];
@@ -78,7 +79,7 @@ export class World {
     this.jobs.delete(alarmId);
     const token = this.#token();
     this.#lastBegin = { id, alarmId, token };
-    const before = await this.#facts(id);
+    const before = await this.facts(id);
     const answer = await this.store.transitions.beginAttempt(id, alarmId, token);
     if (answer.kind === 'go') this.#begun(answer.go, before);
     else if (answer.kind === 'busy' || answer.kind === 'early') this.jobs.add(alarmId);
@@ -186,7 +187,7 @@ export class World {
   }
 
   async reservationsExpire(): Promise<void> {
-    for (const gate of ['ep_narrow', 'ep_wide', 'erp_looks', 'erp_blind', 'erp_looks/x', 'erp_looks/y']) {
+    for (const gate of [...Object.keys(DESTINATIONS), 'erp_looks/x', 'erp_looks/y']) {
       for (const id of await this.store.running(gate)) {
         if ((await this.store.number(id, 'run')) === 0)
           await this.store.redis.zadd(`${this.store.keys.gate(gate)}:running`, 'XX', 1, id);
@@ -227,6 +228,18 @@ export class World {
     await this.#fanOut(this.random.pick(this.ids) ?? '');
   }
 
+  /** As remove-endpoint.lua marks it; then some of its deliveries are reached, and the process dies. */
+  async remove(): Promise<void> {
+    const { redis, keys, transitions } = this.store;
+    await redis.hset(keys.gate('ep_leaving'), 'removed', '1');
+    await redis.hdel(keys.gate('ep_leaving'), 'paused');
+    const theirs = this.ids.filter((id) => destinationOf(id) === 'ep_leaving');
+    await transitions.buryRemoved(
+      'ep_leaving',
+      theirs.filter(() => this.random.chance(0.4)),
+    );
+  }
+
   async #fanOut(id: string): Promise<void> {
     const destination = destinationOf(id);
     const { keys } = DESTINATIONS[destination];
@@ -260,22 +273,24 @@ export class World {
     if (outcome === 'already_posted' && created.size === 0) this.found.add(go.delivery);
   }
 
-  async #facts(id: string) {
+  async facts(id: string) {
     const { redis, keys } = this.store;
-    const gate = await redis.hmget(keys.gate(destinationOf(id)), 'paused', 'forced', 'openUntil');
+    const gate = await redis.hmget(keys.gate(destinationOf(id)), 'paused', 'forced', 'openUntil', 'removed');
     return {
       status: await this.store.status(id),
       paused: gate[0] === '1',
       open: gate[1] === '1' || Number(gate[2]) > (await this.store.now()),
+      removed: gate[3] === '1',
     };
   }
 
-  #begun(go: Go, before: { status: string | null; paused: boolean; open: boolean } | undefined): void {
+  #begun(go: Go, before: Awaited<ReturnType<World['facts']>> | undefined): void {
     if (before && go.trigger === 'schedule') {
       if (['sent', 'dead_letter', 'resolved'].includes(before.status ?? ''))
         throw new Error(`begun by schedule after ${before.status}`);
       if (before.paused) throw new Error('begun by schedule at a paused destination');
     }
+    if (before?.removed) throw new Error('begun at an endpoint that was removed');
     if (before?.open) throw new Error('begun while the breaker was open');
     this.flying.push(go);
   }
