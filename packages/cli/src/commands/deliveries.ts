@@ -1,4 +1,5 @@
 import { DELIVERY_STATUSES, type DeliveryStatus } from '@breakwater/contracts/delivery';
+import { blameFor } from '@breakwater/contracts/failure-class';
 import { noDelivery } from '@breakwater/core/dead-letters';
 import { isPaused } from '@breakwater/store/endpoints';
 import { listDeliveryIds, readDeliveries, readDelivery, readSample } from '@breakwater/store/deliveries';
@@ -7,10 +8,11 @@ import type { CliContext } from '../context.ts';
 import { type DestinationOptions, destinationOf, endpointOption, targetOption } from '../filters.ts';
 import { limitOption, offsetOption, oneOf } from '../options.ts';
 import { withStore } from '../store-access.ts';
+import { expungeCommand } from './delivery-expunge.ts';
 import { replayCommand } from './delivery-replay.ts';
 import { remediesOf, renderDeliveries, renderDelivery } from './delivery-view.ts';
 
-/** `deliveries list|show|replay`. */
+/** `deliveries list|show|replay|expunge`. */
 export function deliveriesCommand(program: Command, context: CliContext): void {
   const deliveries = program
     .command('deliveries')
@@ -35,6 +37,7 @@ export function deliveriesCommand(program: Command, context: CliContext): void {
     .argument('<id>')
     .action(context.action((id: string) => show(context, id)));
   replayCommand(deliveries, context);
+  expungeCommand(deliveries, context);
 }
 
 interface ListOptions extends DestinationOptions {
@@ -83,6 +86,7 @@ async function show(context: CliContext, id: string): Promise<void> {
     ...delivery,
     destination: { ...delivery.destination, paused },
     remedies: Object.fromEntries(remediesOf(delivery)),
+    blame: Object.fromEntries([...remediesOf(delivery).keys()].map((name) => [name, blameFor(name) ?? null])),
     sample: sample ?? null,
   };
   context.print(result, () => renderDelivery(delivery, paused, sample, context.io.now()));
