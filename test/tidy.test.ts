@@ -31,7 +31,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   bullmq: ['packages/queue'],
   got: ['packages/http'],
   opossum: ['services/erp-consumer'],
-  jsonata: ['packages/erp'],
+  jsonata: ['packages/erp', 'packages/contracts'], // contracts looks at the syntax alone
   'prom-client': ['packages/runtime'],
   pino: ['packages/runtime'],
   ioredis: ['packages/store', 'packages/queue'],

@@ -72,3 +72,31 @@ test('a document that the ERP refuses is a dead letter at once, with its words, 
   expect(shown.stdout).toMatch(/erp_rejected/);
   expect(shown.stdout).toMatch(/warehouse/);
 }, 90_000);
+
+test('a consumer that is killed while a person keeps the breaker open strands nothing: closing it posts all', async () => {
+  await rig.json('breaker', 'open', 'receipts', '--reason', 'stocktaking');
+  for (let number = 0; number < 8; number += 1)
+    await rig.send(orderPaid(`waiting-${number}`, { warehouse: `W${number}` }));
+  const waiting = async (): Promise<number> =>
+    (await rig.json<{ waiting: number }>('breaker', 'show', 'receipts')).waiting;
+  await waitUntil(async () => (await waiting()) === 8, {
+    what: 'all to wait',
+    timeoutMs: 30_000,
+    intervalMs: 500,
+  });
+  await rig.kill('erp-consumer');
+  await rig.start('erp-consumer');
+  expect(await breaker()).toBe('open'); // a person's opening outlasts every process
+  expect(await waiting()).toBe(8);
+  expect(
+    (await list()).every(({ attempts, scheduleMade }) => attempts.length === 0 && scheduleMade === 0),
+  ).toBe(true);
+  expect((await rig.stats()).postings).toBe(0);
+  await rig.json('breaker', 'close', 'receipts', '--reason', 'done');
+  await waitUntil(async () => (await list()).every(({ status }) => status === 'sent'), {
+    what: 'all to be sent',
+    timeoutMs: 60_000,
+    intervalMs: 500,
+  });
+  expect(await rig.stats()).toEqual({ postings: 8, distinctReferences: 8, duplicates: 0 });
+}, 150_000);

@@ -19,6 +19,19 @@ export function parseDuration(text: string): number {
   return ms;
 }
 
+/** A time (`2026-01-31T12:00Z`), or an age (`6h`: so long before now). */
+export function parseTimeOrAge(text: string): (nowMs: number) => number {
+  const age = parseDurationMs(text);
+  if (age !== undefined) return (nowMs) => nowMs - age;
+  // Without a zone it would be this machine's, which nobody else's clock knows.
+  const at = /^\d{4}-\d{2}-\d{2}T[\d:.]+(?:Z|[+-]\d{2}:\d{2})$/.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(at))
+    throw new InvalidArgumentError(
+      'Expected an age such as 6h, or a time with its zone such as 2026-01-31T12:00Z.',
+    );
+  return () => at;
+}
+
 const SCHEDULE_MAX = 50; // as many entries as the configuration allows
 
 export function parseSchedule(text: string): number[] {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Command, Option } from 'commander';
 import { z } from 'zod';
+import { backfillCommand } from './commands/backfill.ts';
 import { breakerCommand } from './commands/breaker.ts';
 import { configCommand } from './commands/config.ts';
 import { deadLettersCommand } from './commands/dead-letters.ts';
@@ -59,6 +60,7 @@ export function createProgram(io: Io): { program: Command; context: CliContext }
   configCommand(program, context);
   verifyCommand(program, context);
   quarantineCommand(program, context);
+  backfillCommand(program, context);
   stormCommand(program, context);
   return { program, context };
 }

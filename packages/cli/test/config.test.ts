@@ -21,7 +21,24 @@ test('check needs no Redis and names what the file configures', async () => {
     sources: ['shop'],
     erpTargets: ['receipts'],
     routes: 0,
+    warnings: [{ target: 'receipts', warning: expect.stringContaining('unknown_outcome') }],
   });
+});
+
+test('check warns of an ERP that can neither be asked nor dedupes, and of no other', async () => {
+  await using other = await createRig();
+  const warned = async (config: string): Promise<string> => {
+    writeFileSync(other.env.BREAKWATER_CONFIG, config);
+    const { code, stdout } = await other.cli(['config', 'check']);
+    expect(code).toBe(0);
+    return stdout;
+  };
+  expect(await warned(CONFIG)).toContain('receipts: warning: this ERP can neither look a reference up');
+  expect(
+    await warned(CONFIG.replace('owner: integration', 'owner: integration\n    dedupes: true')),
+  ).not.toContain('warning');
+  const find = `find: { path: '"/receipts"', hits: answer }`;
+  expect(await warned(CONFIG.replace(/( +)post: /, `$1${find}\n$1post: `))).not.toContain('warning');
 });
 
 test('check shows what is unverified about a preset, and a secret that is no key', async () => {
@@ -41,20 +58,32 @@ test('check lists every mistake at once, a mapping that does not compile include
   await using wrong = await createRig();
   writeFileSync(
     wrong.env.BREAKWATER_CONFIG,
-    CONFIG.replace('secrets: [', 'secretz: [').replace('owner: integration', 'owner: ""'),
+    CONFIG.replace('secrets: [', 'secretz: [')
+      .replace('owner: integration', 'owner: ""')
+      .replace(`document: '{`, `document: '{{`),
   );
   const shape = await wrong.cli(['config', 'check']);
   expect(shape.code).toBe(1);
   expect(shape.stderr).toContain('secretz');
   expect(shape.stderr).toContain('erpTargets.receipts.owner');
 
-  writeFileSync(wrong.env.BREAKWATER_CONFIG, CONFIG.replace(`document: '{`, `document: '{{`));
-  const mapping = await wrong.cli(['config', 'check', '--json']);
-  expect(mapping.code).toBe(1);
-  expect(JSON.parse(mapping.stderr).error).toMatchObject({
-    code: 'config_invalid',
-    message: expect.stringContaining('erpTargets.receipts.document'),
-  });
+  expect(shape.stderr).toContain('erpTargets.receipts.document');
+
+  const preset = 'sources:\n  adyen: { preset: adyen, secrets: [{ id: a, value: x }] }\n';
+  writeFileSync(
+    wrong.env.BREAKWATER_CONFIG,
+    preset +
+      CONFIG.replace(/sources:[^]*(?=erpTargets)/, '').replace(
+        'kind: http',
+        'kind: http\n      headers: { host: a }',
+      ),
+  );
+  const built = await wrong.cli(['config', 'check', '--json']);
+  expect(built.code).toBe(1);
+  const { code, message } = JSON.parse(built.stderr).error;
+  expect(code).toBe('config_invalid');
+  expect(message).toContain('sources.adyen');
+  expect(message).toContain('erpTargets.receipts.adapter.headers.host');
 });
 
 test('--config wins over the environment', async () => {

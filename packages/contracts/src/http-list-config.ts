@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { timeout } from './duration.ts';
-
-const expression = z.string().min(1, 'expected a JSONata expression');
+import { expression } from './expression-syntax.ts';
 
 /** How an `http` target lists its documents, page by page: for reconciliation. */
 export const HttpList = z.strictObject({

@@ -206,6 +206,60 @@ test('a value of the wrong type does not hide what is wrong elsewhere', () => {
     expect(text).toContain(expected);
 });
 
+test('a mistake in an expression is told with its place and position, together with the other mistakes of the file', () => {
+  const adapter = {
+    ...target.adapter,
+    post: { path: '"/a" &', receipt: 'answer.[' },
+    find: { path: '"/b"', hits: 'answer.(' },
+  };
+  const told = mistakes({
+    deliveries: { timeout: '31s' },
+    erpTargets: { erp: { adapter, document: '{', reference: '(' } },
+  });
+  for (const [place, words] of [
+    ['deliveries.timeout', 'expected 1s to 30s'],
+    ['erpTargets.erp.owner', 'expected string'],
+    ['erpTargets.erp.document', 'no valid JSONata at position 1'],
+    ['erpTargets.erp.reference', 'no valid JSONata at position 1'],
+    ['erpTargets.erp.adapter.post.path', 'no valid JSONata at position 6'],
+    ['erpTargets.erp.adapter.post.receipt', 'no valid JSONata at position 8'],
+    ['erpTargets.erp.adapter.find.hits', 'no valid JSONata at position 8'],
+  ] as const)
+    expect(told).toMatch(new RegExp(`${words}.*\n.*at ${place.replaceAll('.', '\\.')}`));
+});
+
+test('an attempt at an ERP that could take longer than a quarter of an hour is refused, and the sentence says why', () => {
+  const slow = (auth?: object) => ({
+    erpTargets: {
+      erp: {
+        ...target,
+        adapter: {
+          ...target.adapter,
+          ...(auth && { auth }),
+          post: { path: '"/r"', timeout: '10m' },
+          find: { path: '"/r"', hits: 'answer', timeout: '150s' },
+        },
+      },
+    },
+  });
+  expect(mistakes(slow())).toBe('');
+  const oauth = { kind: 'oauth2', tokenUrl: 'https://erp.test/token', clientId: 'a', clientSecret: 'b' };
+  expect(mistakes(slow(oauth))).toMatch(
+    /an attempt may take 15m 20s .*at most 15m is allowed: a process that dies holds/,
+  );
+});
+
+test('a backoff of a breaker that ends before it begins is refused', () => {
+  const breaker = { backoff: { from: '10s', to: '5s' } };
+  expect(mistakes({ erpTargets: { erp: { ...target, breaker } } })).toContain('to no shorter than from');
+});
+
+test('a client is known by a secret or by an assertion, not by both and not by neither', () => {
+  const auth = { kind: 'oauth2', tokenUrl: 'https://erp.test/token', clientId: 'a' };
+  const told = mistakes({ erpTargets: { erp: { ...target, adapter: { ...target.adapter, auth } } } });
+  expect(told).toContain('expected clientSecret or clientAssertion, one of them');
+});
+
 test('egress takes CIDRs and name servers, and says of each mistake where it is', () => {
   const egress = {
     allow: ['10.0.0.0/8', 'fd00::/8'],

@@ -62,6 +62,8 @@ export interface Acceptor {
   readonly notReady: () => readonly string[];
   /** Are Redis' settings known, and good? Also false where weaker ones are tolerated. */
   readonly durable: () => boolean;
+  /** Is it known whether there is room? For callers that could fill Redis before the first look. */
+  readonly capacityKnown: () => boolean;
   readonly close: () => Promise<void>;
 }
 
@@ -110,11 +112,10 @@ export function createAcceptor(options: AcceptorOptions): Acceptor {
         : await claimReplayGuard(redis, keys, event.replayKey, key, ttlMs);
     if (guard === 'busy')
       return unavailable('the same signed request is being accepted under another event id');
-    const { coalesce } = event;
-    const jobId = `${coalesce?.fresh ?? newId()}_${bodyHash}`;
-    const claim = { id: coalesce?.claim ?? key, ttlMs };
+    const jobId = `${event.coalesce?.fresh ?? newId()}_${bodyHash}`;
+    const claim = { id: event.coalesce?.claim ?? key, ttlMs };
     const owner =
-      guard === 'replayed' ? '' : await producer.add(jobOf(event), jobId, claim, coalesce?.windowMs);
+      guard === 'replayed' ? '' : await producer.add(jobOf(event), jobId, claim, event.coalesce?.windowMs);
     // The connection that answered, perhaps not the one that was asked first. What follows holds for that one alone.
     const epoch = durability.epoch();
     if (ingest.waitReplicas > 0 && (await redis.wait(ingest.waitReplicas, WAIT_MS)) < ingest.waitReplicas) {
@@ -125,13 +126,14 @@ export function createAcceptor(options: AcceptorOptions): Acceptor {
       return unavailable('Redis answered, but its durability is not established');
     if (guard === 'replayed') return { kind: 'replayed' };
     // A claim that coalesces is not remembered: it ends elsewhere, when the event goes to fan-out.
-    if (coalesce === undefined) remembered.add(key, owner.slice(owner.indexOf('_') + 1));
+    if (event.coalesce === undefined) remembered.add(key, owner.slice(owner.indexOf('_') + 1));
     return owner === jobId ? { kind: 'accepted' } : duplicateOf(event, bodyHash, owner);
   };
 
   return {
     notReady,
     durable: () => durability.weaknesses().length === 0,
+    capacityKnown: () => capacity.known(),
     async accept(event) {
       const key = eventKey(event.operator, event.source, event.eventId);
       const bodyHash = hashBytes(event.bytes).slice(0, BODY_HASH_LENGTH);
@@ -163,7 +165,7 @@ export function createAcceptor(options: AcceptorOptions): Acceptor {
 
 /** `owner`: the job that owns the claim. An event that was merged into has the same beginning, and that job's own end. */
 function duplicateOf({ eventId, coalesce }: IncomingEvent, bodyHash: string, owner: string): AcceptResult {
-  if (coalesce === undefined) return { kind: 'duplicate', differs: !owner.endsWith(`_${bodyHash}`) };
+  if (event.coalesce === undefined) return { kind: 'duplicate', differs: !owner.endsWith(`_${bodyHash}`) };
   const mergedInto = eventId.slice(0, -coalesce.fresh.length) + owner.slice(0, owner.indexOf('_'));
   return { kind: 'duplicate', differs: false, eventId: mergedInto };
 }

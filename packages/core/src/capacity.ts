@@ -9,6 +9,8 @@ import { readMemory } from '@breakwater/store/memory';
 export interface CapacityWatch {
   /** Why no more events are taken; empty while there is room. */
   readonly overload: () => readonly string[];
+  /** Has Redis been looked at? Until then nothing is known, which is no reason to refuse a webhook. */
+  readonly known: () => boolean;
   readonly close: () => void;
 }
 
@@ -22,6 +24,7 @@ export function watchCapacity(
   logger: Logger,
 ): CapacityWatch {
   let overload: readonly string[] = [];
+  let known = false;
   const stop = startLoop(
     EVERY_MS,
     async () => {
@@ -34,8 +37,9 @@ export function watchCapacity(
       if (found.length > 0 && overload.length === 0) logger.warn({ overload: found }, 'refusing events');
       if (found.length === 0 && overload.length > 0) logger.info('taking events again');
       overload = found;
+      known = true;
     },
     (error) => logger.debug({ reason: messageOf(error) }, 'capacity not known'),
   );
-  return { overload: () => overload, close: () => void stop() };
+  return { overload: () => overload, known: () => known, close: () => void stop() };
 }

@@ -133,10 +133,14 @@ type Find = NonNullable<ErpAdapter['find']>;
 /** The ERP holds this event's document, begun and without effect: posting goes on with it. */
 const BEGUN = Symbol('begun');
 
-/** A look-up changes nothing, so one that fails is read once more. Undefined: the ERP says that it holds no such document. */
+/**
+ * A look-up changes nothing, so one that fails is read once more, unless it cannot even be asked for. Undefined: the ERP
+ * says that it holds no such document.
+ */
 async function lookUp(task: Task, find: Find): Promise<AttemptResult | typeof BEGUN | undefined> {
   let found = await find(task.reference, task.input, task.document);
-  if (found.kind === 'failed') found = await find(task.reference, task.input, task.document);
+  if (found.kind === 'failed' && found.class !== 'mapping')
+    found = await find(task.reference, task.input, task.document);
   return resultOfLookUp(found, task.reference);
 }
 

@@ -1,7 +1,8 @@
 import type { HttpAdapter } from '@breakwater/contracts/target-config';
 
-/** What the status of an answer to a post means. */
-export type Meaning = 'posted' | 'duplicate' | 'rejected' | 'failed' | 'unknown';
+/** What an answer to a post means. */
+export const MEANINGS = ['posted', 'duplicate', 'rejected', 'failed', 'unknown'] as const;
+export type Meaning = (typeof MEANINGS)[number];
 export type Answers = HttpAdapter['post']['answers'];
 
 const LISTED = ['posted', 'duplicate', 'rejected', 'failed'] as const satisfies readonly (Meaning &
@@ -26,6 +27,10 @@ export function contradictions(answers: Answers): string[] {
     .filter(([, names]) => names.length > 1)
     .map(([status, names]) => `${status} is in ${names.join(' and ')}: keep one`);
 }
+
+/** Is a status in a list of numbers and classes? */
+export const isListed = (status: number, list: readonly (number | string)[]): boolean =>
+  list.some((entry) => entry === status || entry === `${Math.trunc(status / 100)}xx`);
 
 /**
  * The meaning of a status: a configured number, then the statuses that are surely not applied, then a configured class.

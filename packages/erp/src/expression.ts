@@ -1,6 +1,6 @@
-import { AppError, messageOf } from '@breakwater/runtime/errors';
+import { describeTrouble, troubleCode } from '@breakwater/contracts/expression-syntax';
+import { AppError } from '@breakwater/runtime/errors';
 import jsonata from 'jsonata';
-import { z } from 'zod';
 import { plainJson } from './json.ts';
 
 /** What an expression gave, or one sentence on why it gave nothing usable. Never thrown. */
@@ -33,14 +33,6 @@ export interface Expression {
 const LIMITS = { timeout: 1_000, stack: 500, sequence: 100_000 };
 const TIMED_OUT = 'D1012';
 
-/** JSONata throws plain objects. */
-const Trouble = z.object({
-  code: z.string().optional(),
-  position: z.number().optional(),
-  token: z.unknown().optional(), // without optional() an error that names no token would not match
-  message: z.string(),
-});
-
 /** Compiles expressions once and collects every mistake, so that a person corrects a configuration in one go. */
 export interface Compiler {
   /** `path` is the place in the target's configuration, such as `adapter.post.path`. */
@@ -59,7 +51,7 @@ export function createCompiler(): Compiler {
       try {
         return bounded(path, jsonata(source, LIMITS));
       } catch (error) {
-        const message = `no valid JSONata${describe(error)}`;
+        const message = `no valid JSONata${describeTrouble(error)}`;
         mistake(path, message);
         return { evaluate: async () => mappingError(`${path}: ${message}`) };
       }
@@ -82,21 +74,12 @@ function bounded(path: string, compiled: jsonata.Expression): Expression {
         // The guard reads the wall clock, so a process that was stopped meanwhile looks like an endless expression, and
         // a mapping error is final. Only an expression that is endless fails twice.
         return await evaluate(input).catch(async (error: unknown) => {
-          if (Trouble.safeParse(error).data?.code !== TIMED_OUT) throw error;
+          if (troubleCode(error) !== TIMED_OUT) throw error;
           return await evaluate(input);
         });
       } catch (error) {
-        return mappingError(`${path}${describe(error)}`);
+        return mappingError(`${path}${describeTrouble(error)}`);
       }
     },
   };
-}
-
-function describe(error: unknown): string {
-  const trouble = Trouble.safeParse(error).data;
-  if (!trouble) return `: ${messageOf(error)}`;
-  const { position, token, message } = trouble;
-  const at = position === undefined ? '' : ` at position ${position}`;
-  const near = typeof token === 'string' && token !== '' ? ` near ${token}` : '';
-  return `${at}${near}: ${message}`;
 }

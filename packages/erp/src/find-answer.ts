@@ -2,20 +2,23 @@ import type { FailureClass } from '@breakwater/contracts/failure-class';
 import type { HttpOutcome, HttpResponse } from '@breakwater/http/outcome';
 import { sampleOf } from '@breakwater/http/sample';
 import type { FindResult } from './adapter.ts';
+import { isListed } from './answers.ts';
 import type { Evaluated, Expression } from './expression.ts';
 import { kindOf, readAnswer } from './json.ts';
-import { askedWaitMs, receiptText } from './post-answer.ts';
+import { answerInput, askedWaitMs, receiptText } from './post-answer.ts';
 
 export interface FindReading {
+  /** Statuses whose answer `hits` can read. */
+  readonly statuses: readonly (number | string)[];
   readonly hits: Expression;
-  readonly receipt?: Expression;
-  readonly sameEvent?: Expression;
-  readonly secrets: readonly string[];
+  readonly receipt: Expression | undefined;
+  readonly sameEvent: Expression | undefined;
+  readonly secrets: () => readonly string[];
 }
 
 /**
- * What an outcome of a look-up means. After `absent` the document is posted (again), so only a complete, readable 2xx
- * whose hits are an empty list says so; everything else proves nothing and is `failed`.
+ * What an outcome of a look-up means. After `absent` the document is posted (again), so only a complete answer of
+ * a readable status whose hits are an empty list says so; everything else proves nothing and is `failed`.
  */
 export async function interpretFind(
   reading: FindReading,
@@ -31,14 +34,15 @@ export async function interpretFind(
     return { kind: 'failed', class: failure, code: outcome.code, message: `Look-up: ${outcome.message}` };
   }
   const { status } = outcome;
-  if (status < 200 || status > 299) {
+  if (!isListed(status, reading.statuses)) {
     const wait = askedWaitMs(outcome);
     const result = failed(reading, outcome, `the ERP answered ${status}.`, classOf(status));
     return wait === undefined ? result : { ...result, retryAfterMs: wait };
   }
   const answer = readAnswer(outcome);
   if (answer === undefined) return failed(reading, outcome, 'the answer is no complete JSON document.');
-  const hits = await reading.hits.evaluate({ ...input, answer });
+  const told = answerInput(outcome, answer);
+  const hits = await reading.hits.evaluate({ ...input, ...told });
   if (!hits.ok) return failed(reading, outcome, hits.message);
   if (hits.value === undefined || hits.value === null) {
     // JSONata gives nothing both for a list it filtered empty and for an error object without a list.
@@ -51,7 +55,7 @@ export async function interpretFind(
   // JSONata unwraps a list of one.
   const list: unknown[] = Array.isArray(hits.value) ? hits.value : [hits.value];
   if (list.length === 0) return { kind: 'absent' };
-  return await readHits(reading, outcome, list, { ...input, answer });
+  return await readHits(reading, outcome, list, { ...input, ...told });
 }
 
 async function readHits(
@@ -87,7 +91,7 @@ function failed(
   why: string,
   failure: FailureClass = 'lookup_failed',
 ): Extract<FindResult, { kind: 'failed' }> {
-  const sample = sampleOf(outcome, reading.secrets);
+  const sample = sampleOf(outcome, reading.secrets());
   return { kind: 'failed', class: failure, code: String(outcome.status), message: `Look-up: ${why}`, sample };
 }
 

@@ -1,7 +1,7 @@
 import type { HttpList } from '@breakwater/contracts/http-list-config';
-import type { HttpClient } from '@breakwater/http/client';
 import { AppError } from '@breakwater/runtime/errors';
 import type { ListedDocument } from './adapter.ts';
+import type { Authorizer } from './authorizer.ts';
 import type { Evaluated, Expression } from './expression.ts';
 import { kindOf, readAnswer } from './json.ts';
 import { receiptText } from './post-answer.ts';
@@ -31,7 +31,7 @@ export function compileList(list: HttpList, compile: (path: string, source: stri
 }
 
 export interface ListCall {
-  readonly client: HttpClient;
+  readonly authorizer: Authorizer;
   readonly url: TargetUrl;
   readonly headers: Readonly<Record<string, string>>;
   readonly since: number;
@@ -66,15 +66,16 @@ async function readPage(plan: ListPlan, call: ListCall, after: unknown): Promise
   const path = await value(plan, 'path', { since, ...(after !== undefined && { after }) });
   const url: Evaluated<string> = call.url.at(path);
   if (!url.ok) throw silent(`adapter.list.path: ${url.message}`);
-  const { client, headers, signal } = call;
-  const outcome = await client.request({
+  const { authorizer, headers, signal } = call;
+  const page = {
     method: 'GET',
     url: url.value,
     headers: { ...headers },
     timeoutMs: plan.timeoutMs,
     maxBodyBytes: MAX_PAGE_BYTES,
     ...(signal && { signal }),
-  });
+  } as const;
+  const outcome = await authorizer.request(page, true);
   if (outcome.kind === 'withheld') throw silent('nothing was sent.');
   if (outcome.kind === 'failure') throw silent(outcome.message);
   if (outcome.status < 200 || outcome.status > 299) throw silent(`it answered ${outcome.status}.`);

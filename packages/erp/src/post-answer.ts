@@ -3,14 +3,15 @@ import type { HttpOutcome, HttpResponse } from '@breakwater/http/outcome';
 import { parseRetryAfterMs } from '@breakwater/http/retry-after';
 import { sampleOf } from '@breakwater/http/sample';
 import type { PostResult } from './adapter.ts';
-import { type Answers, meaningOf } from './answers.ts';
+import { type Answers, MEANINGS, type Meaning, meaningOf } from './answers.ts';
 import type { Expression } from './expression.ts';
-import { readAnswer } from './json.ts';
+import { kindOf, readAnswer } from './json.ts';
 
 export interface PostReading {
   readonly answers: Answers;
-  readonly receipt?: Expression;
-  readonly secrets: readonly string[];
+  readonly meaning: Expression | undefined;
+  readonly receipt: Expression | undefined;
+  readonly secrets: () => readonly string[];
 }
 
 /** Names of documents are short; a longer one is an expression that caught the whole answer. */
@@ -44,8 +45,8 @@ async function interpretStatus(
   input: object,
 ): Promise<PostResult> {
   const { status } = outcome;
-  const told = { code: String(status), sample: sampleOf(outcome, reading.secrets) };
-  const kind = meaningOf(status, reading.answers);
+  const told = { code: String(status), sample: sampleOf(outcome, reading.secrets()) };
+  const { kind, doubt } = await judge(reading, outcome, input);
   switch (kind) {
     case 'posted':
     case 'duplicate':
@@ -70,21 +71,60 @@ async function interpretStatus(
     case 'unknown':
       return {
         kind,
-        message: `The ERP answered ${status}, which does not say whether it applied the document.`,
+        message: doubt ?? `The ERP answered ${status}, which does not say whether it applied the document.`,
         ...told,
       };
   }
 }
 
-/** The status decides, so whatever is wrong with the body only costs the receipt: ''. */
+interface Judgement {
+  readonly kind: Meaning;
+  /** Why `kind` is unknown, where it is not the status. */
+  readonly doubt?: string;
+}
+
+/**
+ * What an answer means. Where the configuration reads the answer itself, a success that cannot be read is none: an API that
+ * answers 200 to everything hides its errors in the body. All other statuses mean what they mean without it.
+ */
+async function judge(reading: PostReading, outcome: HttpResponse, input: object): Promise<Judgement> {
+  const byStatus = meaningOf(outcome.status, reading.answers);
+  if (reading.meaning === undefined) return { kind: byStatus };
+  const answer = readAnswer(outcome);
+  if (answer === undefined && (outcome.truncated || outcome.body.length > 0)) {
+    const doubt = `The ERP answered ${outcome.status}, but no complete JSON that could say what it did.`;
+    return byStatus === 'posted' || byStatus === 'duplicate'
+      ? { kind: 'unknown', doubt }
+      : { kind: byStatus };
+  }
+  const result = await reading.meaning.evaluate({ ...input, ...answerInput(outcome, answer) });
+  if (!result.ok) return { kind: 'unknown', doubt: result.message };
+  if (result.value === undefined || result.value === null) return { kind: byStatus };
+  const kind = MEANINGS.find((meaning) => meaning === result.value);
+  const words = MEANINGS.join(', ');
+  return kind === undefined
+    ? {
+        kind: 'unknown',
+        doubt: `adapter.post.meaning: expected one of ${words}, got ${kindOf(result.value)}.`,
+      }
+    : { kind };
+}
+
+/** What expressions over an answer see besides the request's own. Header names are in lower case. */
+export const answerInput = (outcome: HttpResponse, answer: unknown): object => ({
+  answer,
+  status: outcome.status,
+  headers: outcome.headers,
+});
+
+/** Whatever is wrong with the body only costs the receipt: ''. */
 async function readReceipt(
   receipt: Expression | undefined,
   outcome: HttpResponse,
   input: object,
 ): Promise<string> {
-  const answer = receipt && readAnswer(outcome);
-  if (receipt === undefined || answer === undefined) return '';
-  const result = await receipt.evaluate({ ...input, answer });
+  if (receipt === undefined) return '';
+  const result = await receipt.evaluate({ ...input, ...answerInput(outcome, readAnswer(outcome)) });
   return result.ok ? receiptText(result.value) : '';
 }
 

@@ -23,7 +23,7 @@ export function createTargetUrl(baseUrl: string, compiler: Compiler): TargetUrl 
   if (base.username !== '' || base.password !== '') {
     compiler.mistake(
       'adapter.baseUrl',
-      'expected no credentials: put them into headers.authorization, which is never shown',
+      'expected no credentials: put them into adapter.auth, which is never shown',
     );
   }
   const root = base.pathname.replace(/\/+$/, '');

@@ -9,10 +9,11 @@ beforeAll(() => {
 });
 afterAll(() => client.close());
 
+const HTTP = { kind: 'http', baseUrl: 'http://erp.test', post: { path: '"/receipts"' } };
 const target = (changes: object = {}, post: object = {}): object => ({
   owner: 'integration',
   document: 'data',
-  adapter: { kind: 'http', baseUrl: 'http://erp.test', post: { path: '"/receipts"', ...post } },
+  adapter: { ...HTTP, post: { ...HTTP.post, ...post } },
   ...changes,
 });
 
@@ -29,7 +30,7 @@ test('every configured ERP target is there by its name', () => {
 
 test('the mistakes of all targets are listed at once, each with its place', () => {
   const config = configOf({
-    receipts: target({ document: '{', reference: '(' }, { path: '"/a" &' }),
+    receipts: target({ adapter: { ...HTTP, baseUrl: 'http://a:b@erp.test', headers: { Host: 'x' } } }),
     invoices: target({}, { answers: { duplicate: [409], rejected: [409] } }),
     fine: target(),
   });
@@ -38,9 +39,8 @@ test('the mistakes of all targets are listed at once, each with its place', () =
       code: 'config_invalid',
       details: {
         mistakes: [
-          expect.stringMatching(/^erpTargets\.receipts\.document: .*position 1/),
-          expect.stringMatching(/^erpTargets\.receipts\.reference: .*position 1/),
-          expect.stringMatching(/^erpTargets\.receipts\.adapter\.post\.path: .*position 6/),
+          expect.stringMatching(/^erpTargets\.receipts\.adapter\.baseUrl: .*adapter\.auth/),
+          expect.stringMatching(/^erpTargets\.receipts\.adapter\.headers\.Host: /),
           expect.stringMatching(/^erpTargets\.invoices\.adapter\.post\.answers: .*409/),
         ],
       },

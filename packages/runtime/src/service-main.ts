@@ -14,6 +14,8 @@ export interface ServiceConfig {
   readonly keyPrefix: string;
   readonly durability: 'strict' | 'relaxed';
   readonly breakwater: BreakwaterConfig;
+  /** After the signal to stop, until the process is ended whatever is in flight. */
+  readonly shutdownTimeoutMs: number;
 }
 
 export interface ServiceDefaults {
@@ -41,6 +43,7 @@ export function serviceMain(
         keyPrefix: environment.KEY_PREFIX,
         durability: environment.DURABILITY,
         breakwater: loadConfig(environment, env),
+        shutdownTimeoutMs: environment.SHUTDOWN_TIMEOUT_MS ?? defaults.shutdownTimeoutMs,
       },
       context,
     ),

@@ -1,5 +1,5 @@
 import type { BreakwaterConfig } from '@breakwater/contracts/config';
-import type { ErpTarget } from '@breakwater/contracts/target-config';
+import { type ErpTarget, longestAttemptMs } from '@breakwater/contracts/target-config';
 
 /** What the scripts need to know, sent with every call as JSON. Times in ms. */
 export interface Policy {
@@ -77,17 +77,11 @@ export function policyOf(config: BreakwaterConfig): Policy {
   };
 }
 
-/** How long one attempt at an ERP may take: a look-up, read once more where it fails, then the post. */
-export function erpAttemptMs(target: ErpTarget): number {
-  const find = target.adapter.find;
-  return (find ? 2 * find.timeout : 0) + target.adapter.post.timeout;
-}
-
 export function policyOfTarget(target: ErpTarget): DestinationPolicy {
   const { breaker } = target;
   return {
     ...(target.retrySchedule && { scheduleMs: target.retrySchedule }),
-    leaseMs: erpAttemptMs(target) + LEASE_MARGIN_MS,
+    leaseMs: longestAttemptMs(target.adapter) + LEASE_MARGIN_MS,
     settleMs: target.settle,
     canFind: target.canFind,
     dedupes: target.dedupes,

@@ -215,3 +215,51 @@ test('a pause by a person outlasts the breaker', async () => {
   await backoffIsOver();
   expect(await store.begin(await fresh())).toEqual({ kind: 'parked', why: 'paused' });
 });
+
+test('attempts that were put off while it was open neither dilute the rate nor end a row of failures', async () => {
+  const { store, fresh, results, state } = await target();
+  await results('0000');
+  for (let n = 0; n < 50; n += 1) await store.attempt(await fresh(), 'deferred');
+  expect(await state()).toBe('closed');
+  await results('0');
+  expect(await state()).toBe('open');
+});
+
+test('a probe that fails uses up nothing of its delivery, so no outage is long enough to dead-letter one', async () => {
+  const store = new Store(AT_ONCE);
+  const erp = await store.erp(10, { scheduleMs: [0, 0], breaker: BREAKER });
+  const [id = ''] = await store.event([{ d: erp }]);
+  const backoffIsOver = async () =>
+    store.redis.hset(store.keys.gate(erp), 'openUntil', (await store.now()) - 1);
+  for (const outcome of ['failed', 'unknown', 'failed', 'failed'] as const) {
+    await backoffIsOver();
+    const probe = await store.go(id);
+    expect(probe.probe).toBe(true);
+    const { status, alarms } = await store.end(probe, outcome);
+    expect(status).toBe('failed');
+    expect(alarms[0]?.waitMs).toBeGreaterThanOrEqual(1_000);
+  }
+  expect(await store.number(id, 'scheduleMade')).toBe(0);
+  await backoffIsOver();
+  expect(await store.attempt(id, 'posted')).toMatchObject({ status: 'sent' });
+});
+
+test('after an outage the waiting ones are let through in rounds of 1, 2, 4, 8, up to the cap', async () => {
+  const { store, fresh, results, backoffIsOver } = await target();
+  await results('00000');
+  const waiting = await Promise.all(Array.from({ length: 40 }, fresh));
+  for (const id of waiting) await store.begin(id);
+  await backoffIsOver();
+  let { alarms } = await store.transitions.sweepGates(10);
+  const rounds: number[] = [];
+  for (let round = 0; round < 5; round += 1) {
+    rounds.push(alarms.length);
+    const running = [];
+    for (const { alarmId } of alarms)
+      running.push(await store.go(alarmId.slice(0, alarmId.lastIndexOf('-')), alarmId));
+    const next: (typeof alarms)[number][] = [];
+    for (const go of running) next.push(...(await store.end(go, 'posted')).alarms);
+    alarms = next;
+  }
+  expect(rounds).toEqual([1, 1, 2, 4, 8]);
+});

@@ -126,6 +126,29 @@ test('a mapping that fails is a dead letter with that name', async () => {
   expect(await store.field(id, 'reason')).toBe('mapping_failed');
 });
 
+test('a mapping that fails where something may have been posted is dead only after a look-up has found nothing', async () => {
+  const { store, id } = await posting();
+  await store.attempt(id, 'unknown');
+  expect((await store.attempt(id, 'rejected', { class: 'mapping' })).status).toBe('failed');
+  expect(await store.go(id)).toMatchObject({ lookupFor: 'mapping_failed' });
+  await store.lapse(id);
+  await store.transitions.sweepAlarms('erp', 10);
+  await store.attempt(id, 'absent');
+  expect(await store.field(id, 'reason')).toBe('mapping_failed');
+});
+
+test('a look-up that cannot even be asked for is not repeated for ever: a person gets it, and a replay looks first', async () => {
+  const { store, id } = await posting();
+  await store.attempt(id, 'unknown');
+  await store.attempt(id, 'rejected', { class: 'mapping' });
+  const answer = await store.attempt(id, 'rejected', { class: 'mapping' });
+  expect(answer).toMatchObject({ status: 'dead_letter', alarms: [] });
+  expect(await store.field(id, 'reason')).toBe('unknown_outcome');
+  const asked = await store.replay(id);
+  if (asked.kind !== 'ok') throw new Error(`the replay was refused: ${asked.kind}`);
+  expect(await store.go(id, asked.alarm.alarmId)).toMatchObject({ trigger: 'replay', doubt: true });
+});
+
 test('a document of another event under our reference is dead at once, also when a final look-up finds it', async () => {
   const plain = await posting();
   expect((await plain.store.attempt(plain.id, 'reference_conflict')).status).toBe('dead_letter');

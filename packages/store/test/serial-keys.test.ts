@@ -103,6 +103,25 @@ test('a long line of one key does not keep the others waiting: the slot of the t
   expect(order.indexOf(b1)).toBeLessThan(2);
 });
 
+test('work of one key is begun in the order of acceptance, whichever alarm rings first', async () => {
+  const store = new Store();
+  const erp = await store.erp(10);
+  const accepted = (await store.now()) - 60_000;
+  const ids: string[] = [];
+  for (let nth = 0; nth < 6; nth += 1)
+    ids.push((await store.event([{ d: erp, k: `${erp}/a` }], { receivedAt: accepted + nth }))[0] ?? '');
+  const [first = '', ...others] = ids;
+  const go = await store.go(first);
+  for (const id of others.toReversed()) await store.begin(id);
+  const order: string[] = [];
+  let next = (await store.end(go, 'posted', { handOffToken: newId() })).handOff;
+  while (next) {
+    order.push(next.delivery);
+    next = (await store.end(next, 'posted', { handOffToken: newId() })).handOff;
+  }
+  expect(order).toEqual(others);
+});
+
 test('the key of an attempt whose process died is free again when its lease is over', async () => {
   const store = new Store();
   const erp = await store.erp(10);

@@ -53,7 +53,7 @@ export async function openFleet(
       for (const close of closers.toReversed()) await close();
     });
     await start(
-      { ...config, host: '127.0.0.1', port: 0, opsPort: 0, durability: 'strict' },
+      { ...config, host: '127.0.0.1', port: 0, opsPort: 0, durability: 'strict', shutdownTimeoutMs: 45_000 },
       { signal: stopping.signal, logger, defer: (_label, close) => void closers.push(close) },
     );
   };

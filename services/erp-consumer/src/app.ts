@@ -17,6 +17,7 @@ import type { ServiceConfig } from '@breakwater/runtime/service-main';
 import { closeRedis, connectRedis } from '@breakwater/store/connection';
 import { readBreaker, writeGate } from '@breakwater/store/gates';
 import { policyOfTarget } from '@breakwater/store/policy';
+import { checkTiming } from './timing.ts';
 import { Valve } from './valve.ts';
 
 /** Attempts at once in this process; each target's own cap is kept in Redis for the whole fleet. */
@@ -30,6 +31,7 @@ export async function start(
   context: ServiceContext,
 ): Promise<{ readonly opsPort: number }> {
   const { defer, logger, signal } = context;
+  checkTiming(config.breakwater.erpTargets, config.shutdownTimeoutMs);
   const registry = createRegistry();
   const metrics = createAttemptMetrics(registry, Object.keys(config.breakwater.erpTargets));
 

@@ -8,7 +8,7 @@ process.exit(
       name: 'erp-consumer',
       port: 0,
       opsPort: 9102,
-      shutdownTimeoutMs: 75_000, // a look-up read twice and a post: 50 s with the default time-outs
+      shutdownTimeoutMs: 75_000, // an attempt with the default time-outs and OAuth2: 70 s (timing.ts)
     },
     start,
   ),

@@ -38,6 +38,7 @@ async function startWithoutRedis(): Promise<{ port: number; opsPort: number; sto
       port: 0,
       opsPort: 0,
       breakwater: parseConfig(CONFIG, {}),
+      shutdownTimeoutMs: 9_000,
       keyPrefix: 'ingest-app-test',
       redisUrl: `redis://127.0.0.1:${await freePort()}`,
       durability: 'strict',

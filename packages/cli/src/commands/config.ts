@@ -24,18 +24,12 @@ export function configCommand(program: Command, context: CliContext): void {
 async function check(context: CliContext): Promise<void> {
   const path = context.environment().BREAKWATER_CONFIG;
   const config = context.config();
-  createVerifiers(config);
-  // Reading the file does not compile the mappings; this does, and calls nobody.
-  const client = createHttpClient({});
-  try {
-    createErpTargets(config, client);
-  } finally {
-    client.close();
-  }
+  checkWhatIsBuilt(config);
   // What a preset relies on and nobody has confirmed; try a delivery to a test system first.
   const unverified = Object.entries(config.sources).flatMap(([source, { unverified: facts }]) =>
     facts.map((fact) => ({ source, fact })),
   );
+  const warnings = blindTargets(config);
   const result = {
     ok: true,
     path,
@@ -43,6 +37,7 @@ async function check(context: CliContext): Promise<void> {
     erpTargets: Object.keys(config.erpTargets),
     routes: config.routes.length,
     ...(unverified.length > 0 && { unverified }),
+    ...(warnings.length > 0 && { warnings }),
   };
   context.print(result, () =>
     [
@@ -52,24 +47,50 @@ async function check(context: CliContext): Promise<void> {
         ['ERP targets', result.erpTargets.join(', ') || 'none'],
         ['routes', String(result.routes)],
       ]),
+      ...warnings.map(({ target, warning }) => `${target}: warning: ${warning}`),
       ...unverified.map(({ source, fact }) => `${source}: unverified: ${fact}. See docs/providers.`),
     ].join('\n'),
   );
 }
 
-/** Throws AppError config_invalid for a secret that is no key of its source's algorithm, as ingest does at its start. */
-function createVerifiers({ sources }: BreakwaterConfig): void {
-  const mistakes: string[] = [];
-  for (const [name, source] of Object.entries(sources)) {
-    try {
-      createVerifier(source);
-    } catch (error) {
-      if (!(error instanceof AppError)) throw error;
-      mistakes.push(`✖ ${error.message}\n  → at sources.${name}`);
-    }
+/**
+ * What reading the file does not show: secrets that are no key of their source's algorithm, and what of the ERP targets
+ * is made at the start. Calls nobody. Throws AppError config_invalid with the mistakes of both.
+ */
+function checkWhatIsBuilt(config: BreakwaterConfig): void {
+  const client = createHttpClient({});
+  const mistakes = [...verifierMistakes(config), ...mistakesOf(() => createErpTargets(config, client))];
+  client.close();
+  if (mistakes.length > 0) throw new AppError('config_invalid', mistakes.join('\n'));
+}
+
+function verifierMistakes({ sources }: BreakwaterConfig): string[] {
+  const mistakes = Object.entries(sources).flatMap(([name, source]) =>
+    mistakesOf(() => createVerifier(source)).map((message) => `✖ ${message}\n  → at sources.${name}`),
+  );
+  return mistakes.length > 0 ? ['The sources are not valid:', ...mistakes] : [];
+}
+
+/** The words of an AppError that `make` throws; none where it succeeds. */
+function mistakesOf(make: () => unknown): string[] {
+  try {
+    make();
+    return [];
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return [error.message];
   }
-  if (mistakes.length > 0)
-    throw new AppError('config_invalid', `The sources are not valid:\n${mistakes.join('\n')}`);
+}
+
+/** Targets at which "exactly once" ends with the first lost answer. Allowed, since some ERPs offer nothing better. */
+function blindTargets({ erpTargets }: BreakwaterConfig): { target: string; warning: string }[] {
+  return Object.entries(erpTargets)
+    .filter(([, { canFind, dedupes }]) => !canFind && !dedupes)
+    .map(([target]) => ({
+      target,
+      warning:
+        'this ERP can neither look a reference up (adapter.find) nor refuse a second document (dedupes), so every lost answer becomes a dead letter (unknown_outcome) for a person',
+    }));
 }
 
 async function printSchema(context: CliContext): Promise<void> {

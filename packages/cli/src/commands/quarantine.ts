@@ -1,8 +1,7 @@
 import type { Source } from '@breakwater/contracts/source-config';
-import { type Acceptor, createAcceptor } from '@breakwater/core/accept';
+import type { Acceptor } from '@breakwater/core/accept';
 import { requestOf, retryQuarantined, type RetryResult } from '@breakwater/core/quarantine';
 import { AppError } from '@breakwater/runtime/errors';
-import { pause } from '@breakwater/runtime/poll';
 import { explainRequest } from '@breakwater/signatures/explain';
 import {
   listQuarantine,
@@ -17,7 +16,8 @@ import { dryRunOption } from '../options.ts';
 import { printable } from '../output/printable.ts';
 import { renderFields, renderTable } from '../output/table.ts';
 import { formatTime } from '../output/time.ts';
-import { SILENT, type Store, withStore } from '../store-access.ts';
+import { withAcceptor } from '../acceptor-access.ts';
+import { type Store, withStore } from '../store-access.ts';
 
 /** `quarantine list|show|retry`: requests that were refused and look authentic. */
 export function quarantineCommand(program: Command, context: CliContext): void {
@@ -206,29 +206,4 @@ async function retry(context: CliContext, ids: readonly string[], options: Retry
 function exitCode(kinds: readonly RetryResult['kind'][]): number {
   if (kinds.includes('refused')) return EXIT.refused;
   return kinds.includes('unavailable') ? EXIT.failure : EXIT.ok;
-}
-
-/** How long Redis' settings take to be known; ingest itself would answer 503 meanwhile. */
-const READY_WITHIN_MS = 5_000;
-
-async function withAcceptor<T>(context: CliContext, work: (acceptor: Acceptor) => Promise<T>): Promise<T> {
-  const { REDIS_URL, KEY_PREFIX, DURABILITY } = context.environment();
-  const { ingest } = context.config();
-  const options = {
-    redisUrl: REDIS_URL,
-    keyPrefix: KEY_PREFIX,
-    durability: DURABILITY,
-    ingest,
-    logger: SILENT,
-  };
-  const acceptor = createAcceptor(options);
-  try {
-    const deadline = Date.now() + READY_WITHIN_MS;
-    while (acceptor.notReady().length > 0 && Date.now() < deadline) await pause(20);
-    const [reason] = acceptor.notReady();
-    if (reason !== undefined) throw new AppError('unavailable', `No events are accepted now: ${reason}.`);
-    return await work(acceptor);
-  } finally {
-    await acceptor.close();
-  }
 }

@@ -78,6 +78,7 @@ elseif trigger == 'schedule' and not terminal(d) then
   elseif d.lookupFor ~= '' then -- a look-up-only attempt
     if outcome == 'absent' then bury(P, d, now, d.lookupFor)
     elseif outcome == 'reference_conflict' then bury(P, d, now, 'reference_conflict')
+    elseif outcome == 'rejected' and class == 'mapping' then bury(P, d, now, 'unknown_outcome') -- it cannot even be asked for: a person's; a replay looks first
     else
       put(P, d, 'lookups', d.lookups + 1)
       retry_in(P, d, now, p, math.min(math.max(p.settleMs, 1000) * 2 ^ math.min(d.lookups, 10), 300000)) -- 5 min at most: an answer is owed
@@ -86,6 +87,9 @@ elseif trigger == 'schedule' and not terminal(d) then
   elseif outcome == 'rejected' then
     put(P, d, 'scheduleMade', d.scheduleMade + 1)
     bury_after_lookup(P, d, now, p, class == 'mapping' and 'mapping_failed' or 'rejected')
+  elseif d.runProbe == 1 and (outcome == 'failed' or outcome == 'unknown') and class ~= 'configuration' then
+    -- It asked for the whole fleet. An outage that lasts for days must not use up the schedule of whoever is sent to look.
+    retry_in(P, d, now, p, math.max(DEFER_MS, outcome == 'unknown' and p.settleMs or 0, tonumber(ARGV[9]) or 0))
   elseif outcome == 'unknown' then schedule_failed(P, d, now, p, math.max(p.settleMs, tonumber(ARGV[9]) or 0))
   else schedule_failed(P, d, now, p, tonumber(ARGV[9])) end
 end -- a failed replay leaves status and schedule as they were

@@ -19,11 +19,13 @@ elseif plan == '[]' and ARGV[7] == '1' and ARGV[6] ~= '[]' then
   plan = ARGV[6]
   redis.call('HSET', KEYS[1], 'plan', plan)
 end
+local received = tonumber(redis.call('HGET', KEYS[1], 'receivedAt')) or now
 local function create(id, destination, entry)
   local v = redis.call('HMGET', key(P, id), 'status', 'attempts', 'seq')
   if v[1] then return v[1] == 'pending' and v[2] == '0' and v[3] == '1' end -- made by a run that may have died before it added the job
   redis.call('HSET', key(P, id), 'status', 'pending', 'statusAt', now, 'operator', operator, 'seq', 1, 'nextAttemptAt', now, 'scheduleMade', 0, 'attempts', 0, 'createdAt', now)
-  if entry.k then redis.call('HSET', key(P, id), 'keyGate', entry.k) end
+  -- Its place in the line is its acceptance, whoever meets the closed gate first (by ingest's clock: it only orders, nothing waits for it).
+  if entry.k then redis.call('HSET', key(P, id), 'keyGate', entry.k, 'parkedAt', math.max(1, math.min(received, now))) end
   if entry.r then redis.call('HSET', key(P, id), 'reference', entry.r) end
   count(P, 'status:' .. label(destination) .. ':pending', 1)
   if erp_target(destination) then count(P, 'expected:' .. erp_target(destination), 1) end

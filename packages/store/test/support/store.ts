@@ -73,16 +73,16 @@ export class Store {
   /** Makes an event with these destinations. Resolves to the ids of its deliveries. */
   async event(
     plan: readonly PlanEntry[],
-    more: { source?: string; operator?: string } = {},
+    more: { source?: string; operator?: string; receivedAt?: number } = {},
   ): Promise<string[]> {
     const eventKey = newId();
-    const { source = 'shop', operator = 'default' } = more;
+    const { source = 'shop', operator = 'default', receivedAt } = more;
     await this.transitions.recordEvent({
       eventKey,
       source,
       operator,
       plan,
-      fields: { eventId: `id-${eventKey}`, type: 't' },
+      fields: { eventId: `id-${eventKey}`, type: 't', ...(receivedAt !== undefined && { receivedAt }) },
       from: 0,
       count: 1_000,
       replan: false,
