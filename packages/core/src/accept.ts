@@ -165,7 +165,7 @@ export function createAcceptor(options: AcceptorOptions): Acceptor {
 
 /** `owner`: the job that owns the claim. An event that was merged into has the same beginning, and that job's own end. */
 function duplicateOf({ eventId, coalesce }: IncomingEvent, bodyHash: string, owner: string): AcceptResult {
-  if (event.coalesce === undefined) return { kind: 'duplicate', differs: !owner.endsWith(`_${bodyHash}`) };
+  if (coalesce === undefined) return { kind: 'duplicate', differs: !owner.endsWith(`_${bodyHash}`) };
   const mergedInto = eventId.slice(0, -coalesce.fresh.length) + owner.slice(0, owner.indexOf('_'));
   return { kind: 'duplicate', differs: false, eventId: mergedInto };
 }
