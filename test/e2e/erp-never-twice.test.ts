@@ -179,6 +179,8 @@ test('a replica that is stopped past its lease, once before it writes and once b
     });
     expect(Object.fromEntries(await documents())).toEqual({ looks: 1, posts: 1 });
     released.resolve();
+    // Its answers are there when it wakes.
+    await waitUntil(() => proxy.held.now === 0, { what: 'the answers to be sent' });
   } finally {
     released.resolve();
     process.kill(pid, 'SIGCONT');
