@@ -18,6 +18,23 @@ export function parseDuration(text: string): number {
   return ms;
 }
 
+/** With a zone: a time without one means something else on every machine. */
+export function parseTime(text: string): number {
+  const at = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)$/.test(text)
+    ? Date.parse(text)
+    : Number.NaN;
+  if (Number.isNaN(at)) throw new InvalidArgumentError('Expected a time such as 2026-01-31T12:00:00Z.');
+  return at;
+}
+
+/** `2h` ago, or a time; ms since the epoch. */
+export const parseMoment =
+  (now: () => number) =>
+  (text: string): number => {
+    const agoMs = parseDurationMs(text);
+    return agoMs === undefined ? parseTime(text) : now() - agoMs;
+  };
+
 const SCHEDULE_MAX = 50; // as many entries as the configuration allows
 
 export function parseSchedule(text: string): number[] {

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { formatDuration } from './duration.ts';
 import { RESERVED_SOURCE } from './reserved.ts';
 
 /** Names that would be mistaken for something else in a metric or a ledger. */
@@ -29,6 +30,13 @@ export function checkAcross(config: unknown, context: z.core.$RefinementCtx): vo
     if (typeof key !== 'string' || Buffer.from(key, 'base64').length === 32) continue;
     issue(['encryptionKeys', index], 'expected base64 of 32 bytes (openssl rand -base64 32)');
   }
+  const retention = partOf(config, 'retention');
+  const dedupe = partOf(partOf(config, 'ingest'), 'dedupe');
+  if (typeof retention === 'number' && typeof dedupe === 'number' && dedupe < retention)
+    issue(
+      ['ingest', 'dedupe'],
+      `dedupe records (${formatDuration(dedupe)}) must live at least as long as events can be replayed (retention, ${formatDuration(retention)}): lengthen the one or shorten the other`,
+    );
   checkRoutes(listOf(config, 'routes'), sources, erpTargets, issue);
 }
 

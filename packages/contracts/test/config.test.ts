@@ -175,3 +175,16 @@ test('a value of the wrong type does not hide what is wrong elsewhere', () => {
   ])
     expect(text).toContain(expected);
 });
+
+test('a dedupe record may not be forgotten before its event can no longer be replayed', () => {
+  expect(BreakwaterConfig.parse({}).retention).toBe(30 * 86_400_000);
+  const short = mistakes({ ingest: { dedupe: '10d' } });
+  expect(short).toContain('ingest.dedupe');
+  expect(short).toContain(
+    'dedupe records (10d) must live at least as long as events can be replayed (retention, 30d)',
+  );
+  expect(mistakes({ ingest: { dedupe: '10d' }, retention: '10d' })).toBe('');
+  expect(mistakes({ ingest: { dedupe: 'forever' }, retention: '400d' })).toBe('');
+  expect(mistakes({ retention: '46d' })).toContain('ingest.dedupe');
+  expect(mistakes({ retention: '10ms' })).toContain('expected at least 1s');
+});

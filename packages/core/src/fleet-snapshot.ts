@@ -48,6 +48,8 @@ export async function takeSnapshot(
     postings: names.map((name) => [[name], ledger.postings.get(name) ?? 0]),
     resolved: names.map((name) => [[name], ledger.resolved.get(name) ?? 0]),
     deliveries,
+    created: samples(ledger.created),
+    expired: samples(ledger.expired),
     deadLetters: ['endpoint', ...names].map((label) => [
       [label],
       ledger.deliveries.get(label)?.get('dead_letter') ?? 0,

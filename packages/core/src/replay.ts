@@ -1,7 +1,7 @@
 import { newId } from '@breakwater/contracts/ids';
 import type { AlarmClocks } from '@breakwater/queue/alarms';
 import { AppError } from '@breakwater/runtime/errors';
-import { alreadyResolved } from './replay-check.ts';
+import { alreadyResolved, expired } from './replay-check.ts';
 import type { ReplayInput, Transitions } from '@breakwater/store/transitions';
 
 /** Shown wherever replay is offered (DESIGN 5). */
@@ -42,6 +42,8 @@ export async function requestReplay(
       );
     case 'paused':
       throw new AppError('destination_paused', `The destination of ${request.delivery} is paused.`);
+    case 'expired':
+      throw expired(request.delivery);
     case 'resolved':
       throw alreadyResolved(request.delivery);
     case 'needs_acknowledgement':

@@ -39,6 +39,11 @@ export const ERROR_CODES = {
   address_blocked: { status: 400, remedy: 'Use a public https address, or allow the range in egress.allow.' },
   encryption_keys_missing: { status: 500, remedy: 'Set ENCRYPTION_KEYS (openssl rand -base64 32).' },
   port_taken: { status: 500, remedy: 'Stop the other process, or set another port.' },
+  expired: {
+    status: 404,
+    remedy:
+      'Have the sender send it again under a new event id; retention in the configuration says how long records stay.',
+  },
   token_missing: { status: 401, remedy: 'Send Authorization: Bearer <token>.' },
   token_invalid: { status: 401, remedy: 'Use the token of this deployment (publishToken, PUBLISH_TOKEN).' },
 } as const satisfies Record<string, { status: number; remedy: string }>;

@@ -11,6 +11,8 @@ export interface FleetSnapshot {
   readonly postings: readonly Sample[];
   readonly resolved: readonly Sample[];
   readonly deliveries: readonly Sample[];
+  readonly created: readonly Sample[];
+  readonly expired: readonly Sample[];
   readonly deadLetters: readonly Sample[];
   readonly documents: readonly Sample[];
   readonly ratio: readonly Sample[];
@@ -53,6 +55,20 @@ const METRICS: readonly (readonly [keyof FleetSnapshot, Kind, string, readonly s
     'Owed postings that a person settled otherwise.',
   ],
   ['deliveries', 'gauge', 'ledger_deliveries', ['destination', 'status'], 'Deliveries by status.'],
+  [
+    'created',
+    'counter',
+    'ledger_deliveries_created_total',
+    ['destination'],
+    'Deliveries ever made: those of every status and the expired ones.',
+  ],
+  [
+    'expired',
+    'counter',
+    'ledger_deliveries_expired_total',
+    ['destination'],
+    'Ended deliveries whose retention is over.',
+  ],
   ['deadLetters', 'gauge', 'dead_letters', ['destination'], 'Deliveries that are dead letters now.'],
   [
     'documents',

@@ -19,8 +19,14 @@ export interface Script {
 const PRELUDE = ['prelude', 'gates'];
 
 /** Binds `lua/<name>.lua`, with the shared prelude in front where it is a script of the delivery record. */
-export function loadScript(name: string, options: { readonly prelude: boolean }): Script {
-  const lua = [...(options.prelude ? PRELUDE : []), name].map(read).join('\n');
+export function loadScript(
+  name: string,
+  options: {
+    readonly prelude: boolean;
+    /** Further files, between the two. */ readonly and?: readonly string[];
+  },
+): Script {
+  const lua = [...(options.prelude ? PRELUDE : []), ...(options.and ?? []), name].map(read).join('\n');
   const sha = createHash('sha1').update(lua).digest('hex');
   return {
     async run(redis, keys, args) {

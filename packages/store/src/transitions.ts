@@ -10,6 +10,8 @@ import { loadScript } from './script.ts';
 export interface Alarm {
   readonly alarmId: string;
   readonly waitMs: number;
+  /** Of a bulk run: everything else goes first. */
+  readonly bulk?: boolean;
 }
 
 export type BeginAnswer =
@@ -52,9 +54,11 @@ export interface EndAnswer {
 
 export type ReplayAnswer =
   | { readonly kind: 'ok'; readonly alarm: Alarm }
-  | { readonly kind: 'not_found' | 'paused' | 'resolved' | 'needs_acknowledgement' }
+  | { readonly kind: RefusedReplay }
   | { readonly kind: 'in_flight'; readonly waitMs: number }
   | { readonly kind: 'already'; readonly replayId: string };
+
+type RefusedReplay = 'not_found' | 'paused' | 'resolved' | 'needs_acknowledgement' | 'expired';
 
 export interface ReplayInput {
   readonly delivery: string;
@@ -92,7 +96,7 @@ const scripts = {
   recordEvent: loadScript('record-event', { prelude: true }),
   beginAttempt: loadScript('begin-attempt', { prelude: true }),
   endAttempt: loadScript('end-attempt', { prelude: true }),
-  requestReplay: loadScript('request-replay', { prelude: true }),
+  requestReplay: loadScript('request-replay', { prelude: true, and: ['replay'] }),
   resolve: loadScript('resolve', { prelude: true }),
   sweepAlarms: loadScript('sweep-alarms', { prelude: true }),
   sweepGates: loadScript('sweep-gates', { prelude: true }),
@@ -209,7 +213,7 @@ export class Transitions {
       case 'already':
         return { kind: 'already', replayId: String(value) };
       default:
-        return { kind: kind as 'not_found' | 'paused' | 'resolved' | 'needs_acknowledgement' };
+        return { kind: kind as RefusedReplay };
     }
   }
 

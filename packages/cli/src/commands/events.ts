@@ -1,9 +1,11 @@
 import { isUtf8 } from 'node:buffer';
 import type { Delivery } from '@breakwater/contracts/delivery';
 import { deliveryId, eventKey } from '@breakwater/contracts/ids';
+import { expired } from '@breakwater/core/replay-check';
 import { AppError } from '@breakwater/runtime/errors';
 import { readDeliveries } from '@breakwater/store/deliveries';
 import { type EventRecord, readEvent } from '@breakwater/store/events';
+import { isExpired } from '@breakwater/store/retention';
 import type { Command } from 'commander';
 import type { CliContext } from '../context.ts';
 import { checkSource, readableConfig } from '../filters.ts';
@@ -37,8 +39,10 @@ export function eventsCommand(program: Command, context: CliContext): void {
 async function show(context: CliContext, source: string, eventId: string, withBody: boolean): Promise<void> {
   const { operator } = context.globals();
   const { event, deliveries } = await withStore(context, async ({ redis, keys }) => {
-    const found = await readEvent(redis, keys, eventKey(operator, source, eventId));
+    const key = eventKey(operator, source, eventId);
+    const found = await readEvent(redis, keys, key);
     if (!found) {
+      if (await isExpired(redis, keys, key)) throw expired(`event ${eventId} of source ${source}`);
       const config = readableConfig(context);
       if (config) checkSource(config, source);
       throw new AppError(

@@ -75,8 +75,9 @@ local function admit(P, d, alarmId, trigger, what, now, p, token)
   if d.doubt == 1 then notBefore = math.max(notBefore, d.settleAt) end -- a person's replay could look too early as well
   if notBefore > now + p.earlyMs then return { 'early', notBefore - now } end
 end
--- A person's replay to an endpoint is a probe: it passes the cap. At an ERP it would break the one-at-a-time rule, so there it queues.
-local function passes_gates(d, trigger) return trigger == 'replay' and not erp_target(d.destination) end
+-- A person's replay to an endpoint is a probe: it passes the cap. At an ERP it would break the one-at-a-time rule, so there it queues;
+-- so does a bulk run's everywhere.
+local function passes_gates(d, trigger) return trigger == 'replay' and d.replayRun == '' and not erp_target(d.destination) end
 -- Hands free slots of gate g to waiters, oldest first. The first may be started at once (hand-off), the others get a reservation and
 -- a new job id; the caller adds their jobs, and if it dies first the sweeper does. `queued` collects alarm ids.
 local function release(P, g, now, defaults, handOffToken, queued)
