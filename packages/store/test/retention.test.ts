@@ -92,7 +92,7 @@ test('a delivery that still lives is never taken, and its event and siblings sta
   ];
   for (const [what, make] of lives) {
     const store = create();
-    const [sibling = '', id = ''] = await store.event([{ d: newEndpointId() }, { d: paused }]);
+    const [id = '', sibling = ''] = await store.event([{ d: paused }, { d: newEndpointId() }]);
     await store.attempt(sibling, 'sent');
     await make(store, id);
     await age(store, sibling, id);

@@ -51,5 +51,8 @@ export const OPERATIONS = {
   backoffIsOver: 6,
   breakerByHand: 2,
   repeatFanOut: 1,
+  startRun: 1,
+  advanceRun: 6,
+  changeRun: 1,
 } as const;
 export type Operation = keyof typeof OPERATIONS;

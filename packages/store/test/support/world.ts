@@ -16,6 +16,7 @@ import {
   POLICY,
   queueOf,
 } from './rules.ts';
+import { advance, change, startRun } from './runs.ts';
 import { BREAKER, BY, Store } from './store.ts';
 
 /** Workers, their jobs, and people, all behaving as badly as they may. */
@@ -31,6 +32,8 @@ export class World {
   /** Creating answers per delivery, one per attempt, and whether a find was first. */
   readonly created = new Map<string, Set<number>>();
   readonly found = new Set<string>();
+  /** Bulk replays. */
+  readonly runs: string[] = [];
   deferred = 0;
   readonly #seed: number;
   #lastBegin: { id: string; alarmId: string; token: string } | undefined;
@@ -225,6 +228,29 @@ export class World {
 
   async repeatFanOut(): Promise<void> {
     await this.#fanOut(this.random.pick(this.ids) ?? '');
+  }
+
+  async startRun(): Promise<void> {
+    const status = this.random.pick(['dead_letter', 'failed', 'sent'] as const) ?? 'sent';
+    this.runs.push(
+      await startRun(this.store, this.ids, {
+        status: this.random.chance(0.5) ? status : '',
+        mode: this.random.chance(0.5) ? 'single' : 'restart',
+        acknowledged: this.random.chance(0.5),
+        mayBeOpen: 6,
+        stopAfter: this.random.chance(0.5) ? 3 : 0,
+      }),
+    );
+  }
+
+  async advanceRun(): Promise<void> {
+    const run = this.random.pick(this.runs);
+    if (run !== undefined) this.#add((await advance(this.store, run, 5)).alarms);
+  }
+
+  async changeRun(): Promise<void> {
+    const run = this.random.pick(this.runs);
+    if (run !== undefined) await change(this.store, run, this.random.chance(0.3) ? 'cancel' : 'resume');
   }
 
   async #fanOut(id: string): Promise<void> {
