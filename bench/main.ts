@@ -6,6 +6,12 @@ import { probeHttp, spawnChild, waitReady } from '@breakwater/local-stack/proces
 import { startRedis } from '@breakwater/local-stack/redis';
 import { ensureRedisServer } from '@breakwater/local-stack/redis-binary';
 import { type LoadResult, runLoad } from './load.ts';
+import { runSoakBench } from './soak.ts';
+
+if (process.argv[2] === 'soak') {
+  await runSoakBench();
+  process.exit(0);
+}
 
 // Ingest against a baseline, in the same rounds on the same Redis with the same settings, one after the other. The
 // machine's own speed cancels out in the ratios; read those, not the absolutes.
