@@ -43,6 +43,12 @@ export function startSweeper(deps: SweepDeps): () => Promise<void> {
       eventsAt = performance.now();
       const retried = await deps.maintenance.retryFailedEvents(LIMIT);
       if (retried > 0) deps.logger.error({ retried }, 'events whose fan-out had failed are run again');
+      const parked = await deps.maintenance.parkedEvents();
+      if (parked.length > 0)
+        deps.logger.error(
+          { parked: parked.length, first: parked[0] },
+          'events are parked that this version cannot read: run the version that wrote them, or a newer one',
+        );
     },
     (error) => deps.logger.warn({ reason: messageOf(error) }, 'sweep failed'),
   );
