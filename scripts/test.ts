@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { ensureRedisServer } from '@breakwater/local-stack/redis-binary';
 import { AppError } from '@breakwater/runtime/errors';
+import { installDebianTools } from '../test/support/debian-tools.ts';
 import { runChild } from './child.mjs';
 import { type JestReport, NO_REPORT, renderSummary, tally } from './test-summary.ts';
 
@@ -73,6 +74,7 @@ async function main(args: readonly string[]): Promise<number> {
     console.error(error.message);
     return 1;
   }
+  if (args.length === 0) installDebianTools(console.log);
   const failedChecks = args.length === 0 ? await runChecks() : [];
   const { code, report } = await runJest(args);
   if (args.some((arg) => QUESTIONS.includes(arg))) return code;

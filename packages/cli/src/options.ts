@@ -1,4 +1,5 @@
 import { parseDurationMs, parseScheduleMs } from '@breakwater/contracts/duration';
+import { operatorName } from '@breakwater/contracts/operator';
 import { AppError } from '@breakwater/runtime/errors';
 import { InvalidArgumentError, Option } from 'commander';
 
@@ -90,6 +91,12 @@ export const dryRunOption = (): Option =>
   new Option('--dry-run', 'check everything, say what would happen, change nothing');
 export const waitTimeoutOption = (): Option =>
   new Option('--timeout <duration>', 'how long --wait waits').default(300_000, '5m').argParser(parseDuration);
+
+export function parseOperator(text: string): string {
+  const { success, error } = operatorName.safeParse(text);
+  if (!success) throw new InvalidArgumentError(`${error.issues[0]?.message ?? ''}.`);
+  return text;
+}
 
 /** Canonical checks are the egress guard's, whose advice would mislead for what is no URL at all. */
 export function parseUrl(text: string): string {

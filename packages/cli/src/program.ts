@@ -9,11 +9,13 @@ import { endpointsCommand } from './commands/endpoints.ts';
 import { eventsCommand } from './commands/events.ts';
 import { quarantineCommand } from './commands/quarantine.ts';
 import { replaysCommand } from './commands/replays.ts';
+import { secretsCommand } from './commands/secrets.ts';
 import { verifyCommand } from './commands/verify.ts';
 import { sourcesCommand } from './commands/sources.ts';
 import { type CliContext, createContext } from './context.ts';
 import { EXIT_CODES_HELP, EXIT_CODES_HINT } from './exit-codes.ts';
 import type { Io } from './io.ts';
+import { parseOperator } from './options.ts';
 import { stormCommand } from './storm/command.ts';
 
 /** Below the help of every command but the first, which explains them. */
@@ -26,7 +28,11 @@ export function createProgram(io: Io): { program: Command; context: CliContext }
     .description(
       'Operate a Breakwater webhook gateway. Works on its Redis directly, also while the services are down.',
     )
-    .option('--operator <id>', 'act as this operator; records of others are not found', 'default')
+    .addOption(
+      new Option('--operator <id>', 'act as this operator; records of others are not found')
+        .default('default')
+        .argParser(parseOperator),
+    )
     .addOption(new Option('--json', 'print one JSON document; errors as JSON on stderr'))
     .option('--redis-url <url>', 'instead of REDIS_URL')
     .option('--config <file>', 'instead of BREAKWATER_CONFIG')
@@ -51,6 +57,7 @@ export function createProgram(io: Io): { program: Command; context: CliContext }
   breakerCommand(program, context);
   eventsCommand(program, context);
   sourcesCommand(program, context);
+  secretsCommand(program, context);
   configCommand(program, context);
   verifyCommand(program, context);
   quarantineCommand(program, context);

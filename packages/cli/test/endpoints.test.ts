@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createSecretBox } from '@breakwater/store/secret-box';
-import { readEndpoint } from '@breakwater/store/endpoints';
+import { readEndpoint, secretIdentity } from '@breakwater/store/endpoints';
 import { CONFIG, createRig, type Rig } from './support.ts';
 
 const KEY = 'YnJlYWt3YXRlci1kZW1vLWtleS1ub3QtYS1zZWNyZXQ=';
@@ -52,10 +52,14 @@ test('an added endpoint is stored as asked for, its secret sealed and shown once
     timeoutMs: 7_000,
     maxInFlight: 3,
     scheduleMs: [0, 60_000],
+    rateLimit: null,
     reference: 'source',
+    headers: {},
+    version: 1,
     createdAt: expect.any(Number),
+    updatedAt: stored.createdAt,
   });
-  expect(createSecretBox([KEY]).open(secrets[0]!)).toBe(secret);
+  expect(createSecretBox([KEY]).open(secrets[0]!.sealed, secretIdentity(stored))).toBe(secret);
 
   for (const args of [
     ['endpoints', 'list'],
@@ -66,7 +70,7 @@ test('an added endpoint is stored as asked for, its secret sealed and shown once
     const { stdout } = await rig.cli(args);
     expect(stdout).toContain('https://partner.example/hook');
     expect(stdout).not.toContain(secret);
-    expect(stdout).not.toContain(secrets[0]);
+    expect(stdout).not.toContain(secrets[0]!.sealed);
   }
 });
 
@@ -183,6 +187,15 @@ test("another operator's endpoint is not found, whatever is asked of it", async 
     ['pause', id],
     ['pause', id, '--dry-run'],
     ['resume', id],
+    ['update', id, '--description', 'x'],
+    ['update', id, '--description', 'x', '--dry-run'],
+    ['rotate-secret', id],
+    ['rotate-secret', id, '--finish'],
+    ['rotate-secret', id, '--dry-run'],
+    ['test', id],
+    ['test', id, '--dry-run'],
+    ['remove', id],
+    ['remove', id, '--dry-run'],
   ]) {
     expect((await rig.cli(['--operator', 'other', 'endpoints', ...args])).code).toBe(3);
   }
@@ -191,4 +204,9 @@ test("another operator's endpoint is not found, whatever is asked of it", async 
     endpoints: [],
     nextOffset: null,
   });
+});
+
+test('an operator whose name no record can have is a mistake on the command line, not an empty list', async () => {
+  const { code, stdout } = await rig.cli(['endpoints', 'list', '--operator', 'default:version']);
+  expect([code, stdout]).toEqual([2, '']);
 });

@@ -39,4 +39,9 @@ export type AttemptResult =
   /** A look-up-only attempt found nothing: conclusive. */
   | ({ readonly kind: 'absent' } & Told)
   /** Nothing was sent and no attempt is consumed (breaker open, process stopping, lease nearly over). */
-  | { readonly kind: 'deferred'; readonly message: string };
+  | {
+      readonly kind: 'deferred';
+      readonly message: string;
+      /** Set where a person has to do something first: told in the log as an error, and asked again only then. */
+      readonly waitMs?: number;
+    };

@@ -22,6 +22,7 @@ export type ReplayRefusal =
   | 'already'
   | 'paused'
   | 'resolved'
+  | 'removed'
   | 'wrong_status'
   | 'needs_acknowledgement'
   | 'expired';

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { applyPreset, PresetName, unverifiedFacts } from './presets.ts';
+import { operatorName } from './operator.ts';
 import { Answers } from './source-answers.ts';
 import { Check, MAX_SELECTED_SECRETS } from './source-check.ts';
 import { coverageOf, isSigned } from './source-coverage.ts';
@@ -73,7 +74,7 @@ export const REPLAY_KEYS = ['signature', 'body', 'none'] as const;
 const SourceShape = z.strictObject({
   /** Data of a known provider; what is written beside it wins. */
   preset: PresetName.optional(),
-  operator: z.string().min(1).default('default'),
+  operator: operatorName.default('default'),
   /** Any of these may match, so that a rotation can overlap. At most 10, which bounds the work for one request. */
   secrets: z.array(Secret).max(MAX_SELECTED_SECRETS).default([]),
   auth: z

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { duration, retryWait, timeout } from './duration.ts';
 import { pointer } from './source-parts.ts';
+import { typePattern } from './type-pattern.ts';
 
 const expression = z.string().min(1, 'expected a JSONata expression');
 
@@ -84,25 +85,7 @@ export type ErpTarget = z.infer<typeof ErpTarget>;
 /** Which events of a source go to an ERP target. `*` stands for any text in a type. */
 export const Route = z.strictObject({
   source: z.string().min(1),
-  types: z.array(z.string().min(1)).min(1).default(['*']),
+  types: z.array(typePattern).min(1).default(['*']),
   target: z.string().min(1),
 });
 export type Route = z.infer<typeof Route>;
-
-/**
- * Does an event type match a pattern such as `order.*`? Tenants choose patterns, so it takes one pass and no regular
- * expression that could backtrack.
- */
-export function typeMatches(pattern: string, type: string): boolean {
-  const [first = '', ...rest] = pattern.split('*');
-  const last = rest.pop();
-  if (last === undefined) return pattern === type;
-  if (!type.startsWith(first)) return false;
-  let from = first.length;
-  for (const part of rest) {
-    const at = type.indexOf(part, from);
-    if (at === -1) return false;
-    from = at + part.length;
-  }
-  return type.length - last.length >= from && type.endsWith(last);
-}

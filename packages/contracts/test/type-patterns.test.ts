@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { typeMatches } from '../src/target-config.ts';
+import { TYPE_PATTERN_LIMITS, typeMatches, typePattern } from '../src/type-pattern.ts';
 
 test('a star stands for any text, everything else for itself', () => {
   expect(typeMatches('*', 'anything')).toBe(true);
@@ -41,4 +41,18 @@ test('the text before and after stars may not overlap', () => {
   expect(typeMatches('ab*ba', 'abba')).toBe(true);
   expect(typeMatches('a*b*a', 'aba')).toBe(true);
   expect(typeMatches('a*b*a', 'aa')).toBe(false);
+});
+
+test('a pattern is bounded and readable, and a mistake says what is wrong with it', () => {
+  const refusal = (pattern: string): string | undefined =>
+    typePattern.safeParse(pattern).error?.issues[0]?.message;
+  expect(refusal('order.*')).toBeUndefined();
+  expect(refusal('*')).toBeUndefined();
+  expect(refusal('')).toContain('use * for every type');
+  expect(refusal('a'.repeat(TYPE_PATTERN_LIMITS.chars))).toBeUndefined();
+  expect(refusal('a'.repeat(TYPE_PATTERN_LIMITS.chars + 1))).toContain('at most 256 characters');
+  expect(refusal('*a'.repeat(TYPE_PATTERN_LIMITS.stars))).toBeUndefined();
+  expect(refusal('*a'.repeat(TYPE_PATTERN_LIMITS.stars + 1))).toContain('at most 8 stars');
+  for (const pattern of ['order paid', 'order.paid\n', '\u0000'])
+    expect(refusal(pattern)).toContain('white space or a control character');
 });

@@ -127,7 +127,12 @@ type End = Pick<EndInput, 'outcome' | 'class' | 'code' | 'retryAfterMs' | 'recei
 function endOf(result: AttemptResult): End {
   switch (result.kind) {
     case 'deferred':
-      return { outcome: 'deferred', class: 'deferred', code: '' };
+      return {
+        outcome: 'deferred',
+        class: 'deferred',
+        code: '',
+        ...(result.waitMs !== undefined && { retryAfterMs: result.waitMs }),
+      };
     case 'sent':
       return { outcome: 'sent', class: 'sent', code: result.code };
     case 'gone':
@@ -180,7 +185,8 @@ function report(
     ...('message' in result && { message: result.message }),
   };
   if (end.outcome === 'deferred') {
-    deps.logger.debug(line, 'attempt deferred');
+    if (end.retryAfterMs === undefined) deps.logger.debug(line, 'attempt deferred');
+    else deps.logger.error(line, 'nothing can be sent until a person has mended this; no attempt is used up');
     return;
   }
   deps.onAttempt(destination, outcomeLabel(end.outcome), facts.durationMs);

@@ -4,6 +4,7 @@ import type { Logger } from '@breakwater/runtime/logger';
 import { startLoop } from '@breakwater/runtime/poll';
 import type { Redis } from '@breakwater/store/connection';
 import type { Keyspace } from '@breakwater/store/keys';
+import { readMemory } from '@breakwater/store/memory';
 
 export interface CapacityWatch {
   /** Why no more events are taken; empty while there is room. */
@@ -25,9 +26,7 @@ export function watchCapacity(
     EVERY_MS,
     async () => {
       if (redis.status !== 'ready') return;
-      const [memory, waiting] = await Promise.all([redis.info('memory'), redis.llen(keys.waitingEvents)]);
-      const used = readField(memory, 'used_memory');
-      const max = readField(memory, 'maxmemory');
+      const [{ used, max }, waiting] = await Promise.all([readMemory(redis), redis.llen(keys.waitingEvents)]);
       const found: string[] = [];
       if (max > 0 && used > max * limits.maxMemoryRatio)
         found.push(`Redis uses ${Math.round((100 * used) / max)}% of its memory`);
@@ -39,8 +38,4 @@ export function watchCapacity(
     (error) => logger.debug({ reason: messageOf(error) }, 'capacity not known'),
   );
   return { overload: () => overload, close: () => void stop() };
-}
-
-function readField(info: string, name: string): number {
-  return Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1] ?? 0);
 }

@@ -29,10 +29,12 @@ export async function getEndpoint(
   id: string,
 ): Promise<EndpointRecord> {
   const endpoint = await readEndpoint(redis, keys, id);
-  if (endpoint?.operator !== operator)
-    throw new AppError('not_found', `No endpoint ${id} belongs to operator ${operator}.`);
+  if (endpoint?.operator !== operator) throw noEndpoint(operator, id);
   return endpoint;
 }
+
+export const noEndpoint = (operator: string, id: string): AppError =>
+  new AppError('not_found', `No endpoint ${id} belongs to operator ${operator}.`);
 
 /**
  * Pauses or resumes an endpoint. Resolves to false when it is in that state already: nothing is done then, because

@@ -1,34 +1,32 @@
 import type { BreakwaterConfig } from '@breakwater/contracts/config';
-import { RESERVED_SOURCE } from '@breakwater/contracts/reserved';
+import { EndpointPatch, NewEndpointSettings } from '@breakwater/contracts/endpoint';
+import { operatorName } from '@breakwater/contracts/operator';
 import { newEndpointId } from '@breakwater/contracts/ids';
-import { createEgressGuard } from '@breakwater/http/egress';
-import { AppError } from '@breakwater/runtime/errors';
+import { AppError, invariant } from '@breakwater/runtime/errors';
 import { newWebhookSecret } from '@breakwater/signatures/standard-webhooks';
 import type { Redis } from '@breakwater/store/connection';
-import { type EndpointRecord, writeEndpoint } from '@breakwater/store/endpoints';
+import { type EndpointRecord, secretIdentity, writeEndpoint } from '@breakwater/store/endpoints';
 import type { Keyspace } from '@breakwater/store/keys';
-import { LEASE_MARGIN_MS } from '@breakwater/store/policy';
 import type { SecretBox } from '@breakwater/store/secret-box';
+import { getEndpoint } from './destination-gates.ts';
+import {
+  checkEndpointUrl,
+  checkFeeding,
+  checkSecret,
+  mergeHeaders,
+  parseSettings,
+  policyOfEndpoint,
+} from './endpoint-rules.ts';
+import { auditOfChange, differs, withoutSecrets } from './endpoint-view.ts';
 
-export interface NewEndpoint {
-  readonly operator: string;
-  readonly url: string;
-  readonly types: readonly string[];
-  readonly sources: readonly string[];
-  readonly description: string;
-  readonly body: 'envelope' | 'raw';
-  readonly timeoutMs?: number;
-  readonly maxInFlight?: number;
-  readonly scheduleMs?: readonly number[];
-  readonly reference?: 'event' | 'source';
-  /** `whsec_...`; made here when it is not given. */
-  readonly secret?: string;
+export interface EndpointDeps {
+  readonly redis: Redis;
+  readonly keys: Keyspace;
+  readonly config: BreakwaterConfig;
+  readonly secrets: SecretBox;
 }
 
-const TIMEOUT_RANGE_MS = [1_000, 30_000] as const;
-const SECRET = /^whsec_(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
-/** Standard Webhooks asks for 24 to 64 bytes. */
-const SECRET_BYTES = [24, 64] as const;
+export type NewEndpoint = NewEndpointSettings & { readonly operator: string };
 
 export interface EndpointDraft {
   readonly endpoint: EndpointRecord;
@@ -38,19 +36,19 @@ export interface EndpointDraft {
 
 /** Registers an endpoint, audited. Throws as draftEndpoint does. */
 export async function addEndpoint(
-  deps: {
-    readonly redis: Redis;
-    readonly keys: Keyspace;
-    readonly config: BreakwaterConfig;
-    readonly secrets: SecretBox;
-  },
+  deps: EndpointDeps,
   wanted: NewEndpoint,
   actor: string,
 ): Promise<EndpointDraft> {
   const draft = draftEndpoint(deps.config, deps.secrets, wanted);
-  const { timeoutMs, scheduleMs } = draft.endpoint;
-  const policy = { leaseMs: timeoutMs + LEASE_MARGIN_MS, ...(scheduleMs && { scheduleMs }) };
-  await writeEndpoint(deps.redis, deps.keys, draft.endpoint, policy, { action: 'endpoint.add', actor });
+  const { endpoint } = draft;
+  const audit = {
+    action: 'endpoint.add',
+    actor,
+    details: { after: JSON.stringify(withoutSecrets(endpoint)) },
+  };
+  const answer = await writeEndpoint(deps.redis, deps.keys, endpoint, policyOfEndpoint(endpoint), audit);
+  invariant(answer.kind === 'ok', `the new endpoint id ${endpoint.id} was taken`);
   return draft;
 }
 
@@ -61,64 +59,121 @@ export async function addEndpoint(
 export function draftEndpoint(
   config: BreakwaterConfig,
   secrets: SecretBox,
-  wanted: NewEndpoint,
+  { operator: named, ...wanted }: NewEndpoint,
 ): EndpointDraft {
-  const url = checkEndpointUrl(config, wanted.url);
-  const timeoutMs = wanted.timeoutMs ?? config.deliveries.timeout;
-  if (timeoutMs < TIMEOUT_RANGE_MS[0] || timeoutMs > TIMEOUT_RANGE_MS[1])
-    throw new AppError('request_invalid', 'The timeout of an endpoint is 1s to 30s.');
-  const maxInFlight = wanted.maxInFlight ?? config.deliveries.maxInFlight;
-  if (!Number.isSafeInteger(maxInFlight) || maxInFlight < 1 || maxInFlight > 1_000)
-    throw new AppError('request_invalid', 'The in-flight cap of an endpoint is 1 to 1000.');
-  checkFeeding(config, wanted);
-  const secret = checkSecret(wanted.secret ?? newWebhookSecret());
+  const operator = parseSettings(operatorName, named);
+  const settings = parseSettings(NewEndpointSettings, wanted);
+  const { sources = [], reference } = settings;
+  const url = checkEndpointUrl(config, settings.url);
+  checkFeeding(config, operator, sources, reference);
+  const secret = checkSecret(settings.secret ?? newWebhookSecret());
+  const owner = { operator, id: newEndpointId() };
+  const now = Date.now();
   const endpoint: EndpointRecord = {
-    id: newEndpointId(),
-    operator: wanted.operator,
+    ...owner,
+    version: 1,
     url,
-    types: wanted.types.length > 0 ? [...wanted.types] : ['*'],
-    sources: [...wanted.sources],
-    description: wanted.description,
-    body: wanted.body,
-    timeoutMs,
-    maxInFlight,
-    scheduleMs: wanted.scheduleMs ? [...wanted.scheduleMs] : null,
-    reference: wanted.reference ?? 'event',
-    secrets: [secrets.seal(secret)],
-    createdAt: Date.now(),
+    types: settings.types ?? ['*'],
+    sources,
+    description: settings.description ?? '',
+    body: settings.body ?? 'envelope',
+    timeoutMs: settings.timeoutMs ?? config.deliveries.timeout,
+    maxInFlight: settings.maxInFlight ?? config.deliveries.maxInFlight,
+    rateLimit: settings.rateLimit ?? null,
+    scheduleMs: settings.scheduleMs ?? null,
+    reference: reference ?? 'event',
+    headers: mergeHeaders(secrets, owner, {}, settings.headers ?? {}),
+    secrets: [{ sealed: secrets.seal(secret, secretIdentity(owner)), createdAt: now, expiresAt: null }],
+    createdAt: now,
+    updatedAt: now,
   };
   return { endpoint, secret };
 }
 
-/** The canonical URL. Throws AppError address_blocked with the reason. The same guard looks again at every connect. */
-export function checkEndpointUrl(config: BreakwaterConfig, text: string): string {
-  const checked = createEgressGuard(config.egress).checkUrl(text);
-  if (!checked.ok) throw new AppError('address_blocked', checked.message);
-  return checked.url.href;
+export interface EndpointChange {
+  readonly operator: string;
+  readonly id: string;
+  /** Version that the caller has seen; the change is refused when there is a newer one. */
+  readonly ifVersion?: number;
+  readonly actor: string;
+  readonly reason?: string;
 }
 
 /**
- * Event ids are unique per source; an endpoint that several feed needs a reference that tells them apart. Published events
- * count where the endpoint names their source; where it takes every source they always carry theirs (see plan.ts).
+ * Changes an endpoint, audited with what differs. Deliveries that have not begun an attempt follow at once: URL, headers,
+ * body and timeout are read at every attempt. A new schedule decides the waits after attempts that end from now on; an
+ * alarm that is armed already rings when it was going to. Types, sources and reference count for events fanned out from
+ * now on. Resolves to the endpoint, and to false where nothing differs.
+ * Throws AppError not_found, version_conflict, request_invalid, address_blocked, encryption_keys_missing.
  */
-function checkFeeding(config: BreakwaterConfig, wanted: NewEndpoint): void {
-  const known = Object.entries(config.sources)
-    .filter(([, source]) => source.operator === wanted.operator)
-    .map(([name]) => name);
-  const unknown = wanted.sources.find((name) => !known.includes(name) && name !== RESERVED_SOURCE);
-  if (unknown !== undefined)
-    throw new AppError('request_invalid', `Operator ${wanted.operator} has no source ${unknown}.`);
-  const feeding = wanted.sources.length > 0 ? wanted.sources : known;
-  if (feeding.length > 1 && wanted.reference === undefined) {
-    throw new AppError(
-      'request_invalid',
-      `${feeding.join(', ')} feed this endpoint and their event ids may meet. Choose one with --source, or tell them apart with --reference source.`,
-    );
-  }
+export async function updateEndpoint(
+  deps: EndpointDeps,
+  change: EndpointChange,
+  patch: EndpointPatch,
+  options: { readonly dryRun?: boolean } = {},
+): Promise<{ readonly endpoint: EndpointRecord; readonly changed: boolean }> {
+  const before = await getEndpointVersion(deps, change);
+  const after = patched(deps, before, parseSettings(EndpointPatch, patch));
+  if (!differs(before, after)) return { endpoint: before, changed: false };
+  if (options.dryRun) return { endpoint: after, changed: true };
+  return { endpoint: await storeChange(deps, change, 'endpoint.update', before, after), changed: true };
 }
 
-function checkSecret(secret: string): string {
-  const bytes = SECRET.test(secret) ? Buffer.from(secret.slice('whsec_'.length), 'base64').length : 0;
-  if (bytes >= SECRET_BYTES[0] && bytes <= SECRET_BYTES[1]) return secret;
-  throw new AppError('request_invalid', 'A secret is whsec_ followed by base64 of 24 to 64 bytes.');
+/** Reads an endpoint for a change. Throws AppError not_found, version_conflict. */
+export async function getEndpointVersion(
+  { redis, keys }: Pick<EndpointDeps, 'redis' | 'keys'>,
+  { operator, id, ifVersion }: EndpointChange,
+): Promise<EndpointRecord> {
+  const endpoint = await getEndpoint(redis, keys, operator, id);
+  if (ifVersion !== undefined && ifVersion !== endpoint.version)
+    throw conflict(id, ifVersion, endpoint.version);
+  return endpoint;
 }
+
+/** Stores `after` as the version that follows `before`. Throws AppError version_conflict, not_found. */
+export async function storeChange(
+  { redis, keys }: Pick<EndpointDeps, 'redis' | 'keys'>,
+  { actor, reason }: EndpointChange,
+  action: string,
+  before: EndpointRecord,
+  after: EndpointRecord,
+): Promise<EndpointRecord> {
+  const next = { ...after, version: before.version + 1, updatedAt: Date.now() };
+  const audit = {
+    action,
+    actor,
+    details: { ...auditOfChange(before, next), ...(reason !== undefined && { reason }) },
+  };
+  const answer = await writeEndpoint(redis, keys, next, policyOfEndpoint(next), audit, before.version);
+  if (answer.kind === 'conflict') throw conflict(before.id, before.version, answer.version);
+  if (answer.kind === 'not_found')
+    throw new AppError('not_found', `Endpoint ${before.id} was removed meanwhile.`, { remedy: '' });
+  return next;
+}
+
+export const conflict = (id: string, read: number, stored: number): AppError =>
+  new AppError(
+    'version_conflict',
+    `${id} is at version ${stored}; the change was made for version ${read}.`,
+    {
+      details: { version: stored },
+    },
+  );
+
+function patched(
+  { config, secrets }: EndpointDeps,
+  before: EndpointRecord,
+  { headers, url, ...rest }: ReturnType<typeof EndpointPatch.parse>,
+): EndpointRecord {
+  const settings = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined));
+  const after: EndpointRecord = { ...before, ...settings };
+  if (url !== undefined) after.url = checkEndpointUrl(config, url);
+  // `event` may be a default that was right while one source fed it; with other sources it has to be said again.
+  if (rest.sources !== undefined)
+    checkFeeding(config, before.operator, rest.sources, rest.reference ?? sourceOnly(before.reference));
+  if (headers !== undefined) after.headers = mergeHeaders(secrets, before, before.headers, headers);
+  return after;
+}
+
+const sourceOnly = (reference: EndpointRecord['reference']): 'source' | undefined =>
+  reference === 'source' ? reference : undefined;

@@ -6,6 +6,7 @@ import type { Redis } from '@breakwater/store/connection';
 import { pastDueMs, readBreaker } from '@breakwater/store/gates';
 import type { Keyspace } from '@breakwater/store/keys';
 import { type Ledger, readLedger } from '@breakwater/store/ledger';
+import { readMemory } from '@breakwater/store/memory';
 import { readSourceUse } from '@breakwater/store/source-use';
 import { judgeSilence, type Silence } from './silence.ts';
 
@@ -30,12 +31,7 @@ export async function takeSnapshot(
   const names = [...targets.keys()];
   const breakers = await Promise.all(names.map((name) => readBreaker(redis, keys, erpDestination(name))));
   const depths = await deps.maintenance.depths();
-  const pastDue = await Promise.all(
-    (['deliveries', 'erp'] as const).map(async (queue): Promise<Sample> => [
-      [queue],
-      (await pastDueMs(redis, keys, queue)) / 1_000,
-    ]),
-  );
+  const memory = await readMemory(redis);
   const silences = await judgeSources(deps, Date.now());
   const deliveries = [...ledger.deliveries].flatMap(([destination, statuses]) =>
     [...statuses].map(([status, count]): Sample => [[destination, status], count]),
@@ -58,13 +54,30 @@ export async function takeSnapshot(
     ratio: names.map((name) => [[name], sideEffectRatio(ledger, name, counts.get(name))]),
     breaker: names.map((name, index) => [[name], BREAKER_VALUE[breakers[index]?.state ?? 'closed']]),
     queueJobs: depths.map(({ queue, state, jobs }) => [[queue, state], jobs]),
-    pastDue,
+    pastDue: await pastDue(deps),
     // A source from which nothing has come yet has no age; it is not silent, since nothing is usual for it.
     lastSeen: silences.flatMap(([name, { quietMs }]) =>
       quietMs === undefined ? [] : [[[name], quietMs / 1_000]],
     ),
     silent: silences.map(([name, { silent }]) => [[name], silent ? 1 : 0]),
+    targetInfo: [...targets].map(([name, { config }]) => [[name, config.owner], 1]),
+    redisMemoryUsed: [[[], memory.used]],
+    redisMemoryMax: memory.max > 0 ? [[[], memory.max]] : [],
   };
+}
+
+/** Seconds by queue: the oldest alarm past its time, and the oldest event that nobody has begun to fan out. */
+async function pastDue({ redis, keys, maintenance }: SnapshotDeps): Promise<Sample[]> {
+  const [deliveries, erp, events] = await Promise.all([
+    pastDueMs(redis, keys, 'deliveries'),
+    pastDueMs(redis, keys, 'erp'),
+    maintenance.oldestWaitingEventMs(),
+  ]);
+  return [
+    [['deliveries'], deliveries / 1_000],
+    [['erp'], erp / 1_000],
+    [['events'], events / 1_000],
+  ];
 }
 
 async function judgeSources(

@@ -2,7 +2,7 @@ import type { BreakwaterConfig } from '@breakwater/contracts/config';
 import { erpDestination, hashId } from '@breakwater/contracts/ids';
 import { RESERVED_SOURCE } from '@breakwater/contracts/reserved';
 import { parsePointer, textAt } from '@breakwater/contracts/pointer';
-import { typeMatches } from '@breakwater/contracts/target-config';
+import { typeMatches } from '@breakwater/contracts/type-pattern';
 import type { ReadyErpTarget } from '@breakwater/erp/targets';
 import type { EndpointRecord } from '@breakwater/store/endpoints';
 import type { PlanEntry } from '@breakwater/store/transitions';

@@ -1,12 +1,15 @@
 import type { Delivery } from '@breakwater/contracts/delivery';
 import { AppError } from '@breakwater/runtime/errors';
 import type { Redis } from '@breakwater/store/connection';
-import { isPaused } from '@breakwater/store/endpoints';
+import { isPaused, isRemoved } from '@breakwater/store/endpoints';
 import { readPolicy } from '@breakwater/store/gates';
 import type { Keyspace } from '@breakwater/store/keys';
 
 /** What the destinations of many deliveries say; each is asked once. */
-export type DestinationFacts = Map<string, Promise<{ readonly paused: boolean; readonly blind: boolean }>>;
+export type DestinationFacts = Map<
+  string,
+  Promise<{ readonly paused: boolean; readonly removed: boolean; readonly blind: boolean }>
+>;
 
 /**
  * What would refuse a replay of this delivery now, as the error that `requestReplay` would throw; undefined when nothing
@@ -21,13 +24,14 @@ export async function findReplayObstacle(
   facts: DestinationFacts = new Map(),
 ): Promise<AppError | undefined> {
   const { id, status, destination, openReplay } = delivery;
+  const known = facts.get(destination.id) ?? readFacts(redis, keys, destination.id);
+  facts.set(destination.id, known);
+  const { paused, blind, removed } = await known;
+  if (removed) return endpointRemoved(id);
   if (delivery.inFlight) return new AppError('in_flight', `An attempt of ${id} is in flight.`);
   if (openReplay !== null)
     return new AppError('replay_open', `Replay ${openReplay} of ${id} has not ended yet.`);
   if (status === 'resolved') return alreadyResolved(id);
-  const known = facts.get(destination.id) ?? readFacts(redis, keys, destination.id);
-  facts.set(destination.id, known);
-  const { paused, blind } = await known;
   if (paused) return new AppError('destination_paused', `The destination of ${id} is paused.`);
   if (acknowledged) return undefined;
   if (destination.kind === 'erp' && delivery.doubt && blind)
@@ -39,11 +43,12 @@ export async function findReplayObstacle(
 }
 
 async function readFacts(redis: Redis, keys: Keyspace, destination: string) {
-  const [paused, policy] = await Promise.all([
+  const [paused, removed, policy] = await Promise.all([
     isPaused(redis, keys, destination),
+    isRemoved(redis, keys, destination),
     readPolicy(redis, keys, destination),
   ]);
-  return { paused, blind: policy.canFind !== true && policy.dedupes !== true };
+  return { paused, removed, blind: policy.canFind !== true && policy.dedupes !== true };
 }
 
 /** A resolved delivery is closed: replaying it would settle it twice. */
@@ -53,6 +58,9 @@ export const alreadyResolved = (id: string): AppError =>
 /** Its event is gone or going, so there is nothing left to send. */
 export const expired = (what: string): AppError =>
   new AppError('expired', `The retention of ${what} is over: its records are gone.`);
+
+export const endpointRemoved = (id: string): AppError =>
+  new AppError('endpoint_removed', `The endpoint of ${id} was removed: there is nowhere to send it.`);
 
 /** Id of the replay that was asked for and has not ended; undefined when there is none. */
 export async function readOpenReplay(

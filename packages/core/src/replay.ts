@@ -1,7 +1,7 @@
 import { newId } from '@breakwater/contracts/ids';
 import type { AlarmClocks } from '@breakwater/queue/alarms';
 import { AppError } from '@breakwater/runtime/errors';
-import { alreadyResolved, expired } from './replay-check.ts';
+import { alreadyResolved, endpointRemoved, expired } from './replay-check.ts';
 import type { ReplayInput, Transitions } from '@breakwater/store/transitions';
 
 /** Shown wherever replay is offered (DESIGN 5). */
@@ -10,7 +10,8 @@ export const REPLAY_NOTICE =
 
 /**
  * Asks for one more attempt of an existing delivery. Resolves to the replay's id.
- * Throws AppError: not_found, in_flight, replay_open, destination_paused, acknowledgement_needed, wrong_status, request_invalid.
+ * Throws AppError: not_found, in_flight, replay_open, destination_paused, acknowledgement_needed, wrong_status, endpoint_removed,
+ * request_invalid.
  */
 export async function requestReplay(
   transitions: Transitions,
@@ -46,6 +47,8 @@ export async function requestReplay(
       throw expired(request.delivery);
     case 'resolved':
       throw alreadyResolved(request.delivery);
+    case 'removed':
+      throw endpointRemoved(request.delivery);
     case 'needs_acknowledgement':
       throw new AppError(
         'acknowledgement_needed',

@@ -1,5 +1,5 @@
 import type { Delivery, DeliveryStatus } from '@breakwater/contracts/delivery';
-import { typeMatches } from '@breakwater/contracts/target-config';
+import { typeMatches } from '@breakwater/contracts/type-pattern';
 import type { Redis } from '@breakwater/store/connection';
 import { listDeliveryIds, readDeliveries } from '@breakwater/store/deliveries';
 import type { Keyspace } from '@breakwater/store/keys';

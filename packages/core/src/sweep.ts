@@ -10,6 +10,7 @@ import type { Keyspace } from '@breakwater/store/keys';
 import type { Policy } from '@breakwater/store/policy';
 import { sweepRetention } from '@breakwater/store/retention';
 import type { Transitions } from '@breakwater/store/transitions';
+import { finishRemovals } from './remove-endpoint.ts';
 
 export interface SweepDeps {
   readonly redis: Redis;
@@ -30,7 +31,7 @@ const FAILED_EVENTS_EVERY_MS = 30_000;
 
 /**
  * Repairs whatever the record and the jobs disagree on: alarms without a job, attempts whose process died, waiters whose
- * releasers died, shadows of dead letters, failed `events` jobs. Runs in every replica; two at once do no harm.
+ * releasers died, removals left half-way, shadows of dead letters, failed `events` jobs. Runs in every replica; two at once do no harm.
  * Returns a function that stops it.
  */
 export function startSweeper(deps: SweepDeps): () => Promise<void> {
@@ -65,6 +66,9 @@ export async function sweep(deps: SweepDeps): Promise<void> {
     await clocks.set(alarms);
   }
   await takeExpired(deps);
+  const deadLettered = await finishRemovals(deps);
+  if (deadLettered > 0)
+    logger.info({ deadLettered }, 'the removal of an endpoint that was left half-way was finished');
   await sweepShadows(deps);
 }
 

@@ -4,10 +4,11 @@ import { eventKey } from '@breakwater/contracts/ids';
 import type { EventJob } from '@breakwater/contracts/jobs';
 import { readEvent } from '@breakwater/store/events';
 import { createSecretBox } from '@breakwater/store/secret-box';
-import { addEndpoint } from '../src/endpoints.ts';
+import { addEndpoint, type NewEndpoint } from '../src/endpoints.ts';
 import { createFanOut } from '../src/fan-out.ts';
 import { toEventJob } from '../src/unrouted.ts';
 import { openWork } from './support/deliveries.ts';
+import { openEndpoints } from './support/endpoints.ts';
 
 test('an event whose body could not be read reaches nobody until a person fans it out', async () => {
   const work = openWork();
@@ -44,4 +45,40 @@ test('an event whose body could not be read reaches nobody until a person fans i
   expect(kept?.body.toString()).toBe('{');
   expect(kept && (await fanOut(toEventJob(kept), true))).toBe(1);
   expect(await work.redis.zcard(work.keys.unrouted)).toBe(0);
+});
+
+test('an event reaches each endpoint once whose patterns match its type and source, however many of them do', async () => {
+  const work = openEndpoints();
+  const wanted: Record<string, Partial<NewEndpoint>> = {
+    exact: { types: ['order.paid'] },
+    prefix: { types: ['order.*'] },
+    all: { types: ['*'] },
+    twice: { types: ['order.*', '*.paid', 'order.paid'] },
+    otherType: { types: ['order.refunded', 'Order.paid', 'order', 'paid'] },
+    otherSource: { types: ['*'], sources: ['bank'] },
+    otherOperator: { types: ['*'], operator: 'other', sources: [] },
+  };
+  const names = new Map<string, string>();
+  for (const [name, more] of Object.entries(wanted)) names.set((await work.add(more)).endpoint.id, name);
+  const fanOut = createFanOut({ ...work, targets: new Map() });
+  const job: EventJob = {
+    v: 1,
+    operator: 'default',
+    source: 'shop',
+    eventId: 'e-1',
+    type: 'order.paid',
+    entity: '',
+    contentType: '',
+    receivedAt: 1,
+    encoding: 'utf8',
+    body: '{}',
+  };
+  await fanOut(job);
+  const event = await readEvent(work.redis, work.keys, eventKey('default', 'shop', 'e-1'));
+  expect(event!.plan.map(({ d }) => names.get(d) ?? '').toSorted()).toEqual([
+    'all',
+    'exact',
+    'prefix',
+    'twice',
+  ]);
 });

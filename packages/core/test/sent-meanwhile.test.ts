@@ -6,7 +6,7 @@ import { closeServer, listen } from '@breakwater/runtime/listen';
 import { createLogger } from '@breakwater/runtime/logger';
 import { newWebhookSecret } from '@breakwater/signatures/standard-webhooks';
 import { closeRedis, connectRedis, type Redis } from '@breakwater/store/connection';
-import { writeEndpoint } from '@breakwater/store/endpoints';
+import { secretIdentity, writeEndpoint } from '@breakwater/store/endpoints';
 import { createKeyspace } from '@breakwater/store/keys';
 import { createSecretBox } from '@breakwater/store/secret-box';
 import { sharedRedisUrl } from '../../../test/support/redis.ts';
@@ -53,7 +53,7 @@ async function attempt(status: string, trigger: 'schedule' | 'replay') {
     reference: 'event' as const,
     createdAt: 0,
   };
-  const sealed = [secrets.seal(newWebhookSecret())];
+  const sealed = [secrets.seal(newWebhookSecret(), secretIdentity(endpoint))];
   await writeEndpoint(
     redis,
     keys,

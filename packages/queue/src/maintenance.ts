@@ -21,6 +21,8 @@ export interface QueueMaintenance {
   readonly parkedEvents: () => Promise<ParkedEvent[]>;
   /** Events that wait for fan-out. */
   readonly waitingEvents: () => Promise<number>;
+  /** How long the oldest of them has waited, ms; 0 when none does. */
+  readonly oldestWaitingEventMs: () => Promise<number>;
   readonly depths: () => Promise<QueueDepth[]>;
   readonly close: () => Promise<void>;
 }
@@ -59,6 +61,12 @@ export function createQueueMaintenance(redis: Redis, keys: Keyspace, logger: Log
     },
     parkedEvents: async () => (await sortFailedEvents(events, Number.POSITIVE_INFINITY)).parked,
     waitingEvents: () => events.getWaitingCount(),
+    async oldestWaitingEventMs() {
+      // Not getJobs, which would read the bodies too: up to 25 MiB each.
+      const oldest = await redis.lindex(events.toKey('wait'), -1);
+      const since = oldest === null ? null : await redis.hget(events.toKey(oldest), 'timestamp');
+      return since === null ? 0 : Math.max(0, Date.now() - Number(since));
+    },
     async depths() {
       const depths: QueueDepth[] = [];
       for (const queue of queues) {

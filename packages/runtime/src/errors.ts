@@ -38,6 +38,23 @@ export const ERROR_CODES = {
   storm_ended: { status: 500, remedy: 'Mend what the message names; a storm may be repeated.' },
   address_blocked: { status: 400, remedy: 'Use a public https address, or allow the range in egress.allow.' },
   encryption_keys_missing: { status: 500, remedy: 'Set ENCRYPTION_KEYS (openssl rand -base64 32).' },
+  secret_unreadable: {
+    status: 500,
+    remedy:
+      'Give the endpoint a new secret (endpoints rotate-secret <id> --overlap 0s), or set the header again.',
+  },
+  version_conflict: {
+    status: 409,
+    remedy: 'Somebody changed it meanwhile: read it again, then repeat the change.',
+  },
+  rotation_open: {
+    status: 409,
+    remedy: 'Finish it first (endpoints rotate-secret <id> --finish), or rotate with --overlap 0s.',
+  },
+  endpoint_removed: {
+    status: 409,
+    remedy: 'Register the endpoint anew for future events; settle this delivery with dead-letters resolve.',
+  },
   port_taken: { status: 500, remedy: 'Stop the other process, or set another port.' },
   expired: {
     status: 404,

@@ -8,7 +8,11 @@ export interface AttemptMetrics {
 /** From a fast receiver to the ERP's time-out of 30 s; 5 is the endpoints' default time-out. */
 const SECONDS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60];
 
-export function createAttemptMetrics(registry: Registry): AttemptMetrics {
+/**
+ * Metrics of attempts. What is known beforehand begins at 0: a series that appears with its first values shows no
+ * increase to Prometheus.
+ */
+export function createAttemptMetrics(registry: Registry, destinations: readonly string[]): AttemptMetrics {
   const attempts = new Counter({
     name: 'breakwater_delivery_attempts_total',
     help: 'Attempts by destination and outcome.',
@@ -22,6 +26,10 @@ export function createAttemptMetrics(registry: Registry): AttemptMetrics {
     buckets: SECONDS,
     registers: [registry],
   });
+  for (const destination of destinations) {
+    for (const outcome of ['sent', 'failed']) attempts.inc({ destination, outcome }, 0);
+    duration.zero({ destination });
+  }
   return {
     attempt(destination, outcome, durationMs) {
       attempts.inc({ destination, outcome });

@@ -21,6 +21,11 @@ export interface FleetSnapshot {
   readonly pastDue: readonly Sample[];
   readonly lastSeen: readonly Sample[];
   readonly silent: readonly Sample[];
+  /** Always 1: carries who is paged for a target. */
+  readonly targetInfo: readonly Sample[];
+  readonly redisMemoryUsed: readonly Sample[];
+  /** Empty where Redis has no limit. */
+  readonly redisMemoryMax: readonly Sample[];
 }
 
 type Kind = 'counter' | 'gauge';
@@ -86,7 +91,13 @@ const METRICS: readonly (readonly [keyof FleetSnapshot, Kind, string, readonly s
   ],
   ['breaker', 'gauge', 'breaker_state', ['target'], '0 closed, 1 half-open, 2 open.'],
   ['queueJobs', 'gauge', 'queue_jobs', ['queue', 'state'], 'BullMQ jobs by state.'],
-  ['pastDue', 'gauge', 'past_due_seconds', ['queue'], 'How long the oldest alarm is past its time.'],
+  [
+    'pastDue',
+    'gauge',
+    'past_due_seconds',
+    ['queue'],
+    'How long the oldest alarm is past its time; of events: how long the oldest waits for fan-out.',
+  ],
   [
     'lastSeen',
     'gauge',
@@ -95,6 +106,15 @@ const METRICS: readonly (readonly [keyof FleetSnapshot, Kind, string, readonly s
     'Age of the latest verified request of a source.',
   ],
   ['silent', 'gauge', 'source_silent', ['source'], '1 where a source that usually sends has gone quiet.'],
+  ['targetInfo', 'gauge', 'target_info', ['target', 'owner'], 'Always 1; names the owner of an ERP target.'],
+  ['redisMemoryUsed', 'gauge', 'redis_memory_used_bytes', [], 'Memory that Redis uses.'],
+  [
+    'redisMemoryMax',
+    'gauge',
+    'redis_memory_max_bytes',
+    [],
+    'Limit of the memory of Redis; absent without one.',
+  ],
 ];
 
 /**

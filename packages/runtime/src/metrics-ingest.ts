@@ -1,5 +1,6 @@
 import { RESERVED_SOURCE } from '@breakwater/contracts/reserved';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { ErrorCode } from './errors.ts';
 
 /** What became of a webhook; the values of the metric's label. */
 export const WEBHOOK_OUTCOMES = [
@@ -15,6 +16,13 @@ export type WebhookOutcome = (typeof WEBHOOK_OUTCOMES)[number];
 /** Label of every request to a source that is not configured: names from outside would grow the metric without bound. */
 export const UNKNOWN_SOURCE = 'unknown';
 
+/** What an alert looks for: these series begin at 0 too. */
+const SIGNATURE_CODES = [
+  'signature_missing',
+  'signature_invalid',
+  'timestamp_out_of_tolerance',
+] as const satisfies readonly ErrorCode[];
+
 /**
  * 1 ms to 2 s, the limit for answering at all. 10 ms and 150 ms are the two promises about acknowledgements (p99 at half
  * of saturation, and every one in a storm): a bucket's own bound is exact, a quantile between bounds is interpolated.
@@ -24,6 +32,8 @@ const ACK_BUCKETS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25,
 export interface IngestMetrics {
   /** One more webhook of a source, or of UNKNOWN_SOURCE. */
   readonly received: (source: string, outcome: WebhookOutcome) => void;
+  /** One more webhook of a source, or of UNKNOWN_SOURCE, that got an error. `code` is the error's, of the closed table. */
+  readonly refused: (source: string, code: ErrorCode) => void;
   /** Seconds from a request's headers to its acknowledgement, its upload included: what the provider waits for. */
   readonly acknowledged: (source: string, seconds: number) => void;
   /** Exports whether Redis' settings are durable: 1, or 0 where they are weaker (also where that is tolerated) or not known. */
@@ -41,6 +51,12 @@ export function createIngestMetrics(registry: Registry, sources: readonly string
     labelNames: ['source', 'outcome'] as const,
     registers: [registry],
   });
+  const refused = new Counter({
+    name: 'breakwater_webhooks_refused_total',
+    help: 'Webhooks that got an error, by source and code of the error.',
+    labelNames: ['source', 'code'] as const,
+    registers: [registry],
+  });
   const ackDuration = new Histogram({
     name: 'breakwater_ack_duration_seconds',
     help: 'Seconds from the headers of a webhook to its acknowledgement (2xx).',
@@ -50,9 +66,12 @@ export function createIngestMetrics(registry: Registry, sources: readonly string
   });
   for (const source of [...sources, RESERVED_SOURCE, UNKNOWN_SOURCE]) {
     for (const outcome of WEBHOOK_OUTCOMES) received.inc({ source, outcome }, 0);
+    ackDuration.zero({ source });
+    for (const code of SIGNATURE_CODES) refused.inc({ source, code }, 0);
   }
   return {
     received: (source, outcome) => received.inc({ source, outcome }),
+    refused: (source, code) => refused.inc({ source, code }),
     acknowledged: (source, seconds) => ackDuration.observe({ source }, seconds),
     watchDurable(durable) {
       const gauge = new Gauge({

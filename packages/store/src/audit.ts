@@ -1,3 +1,6 @@
+import type { Redis } from 'ioredis';
+import type { Keyspace } from './keys.ts';
+
 /** About so many entries stay; the scripts write the same stream with the same bound. */
 const AUDIT_ENTRIES = 100_000;
 
@@ -7,4 +10,13 @@ export function auditEntry(
   fields: Readonly<Record<string, string>>,
 ): [stream: string, ...(string | number)[]] {
   return [stream, 'MAXLEN', '~', AUDIT_ENTRIES, '*', ...Object.entries(fields).flat()];
+}
+
+/** Tells of something that changed no record. */
+export async function writeAudit(
+  redis: Redis,
+  keys: Keyspace,
+  fields: Readonly<Record<string, string>>,
+): Promise<void> {
+  await redis.xadd(...auditEntry(keys.audit, fields));
 }

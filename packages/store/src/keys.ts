@@ -59,7 +59,7 @@ export interface Keyspace {
   readonly quarantineEntry: (id: string) => string;
   /** hash: when a source and its secrets were last used, and a ring of its hourly counts. */
   readonly sourceUse: (source: string) => string;
-  /** hash: an endpoint's record. */
+  /** hash: an endpoint's record; of a removed one only whose it was and when it went. */
   readonly endpoint: (endpointId: string) => string;
   /** string: changes with every change of an operator's endpoints, so that fan-out may keep them in memory. */
   readonly endpointsVersion: (operator: string) => string;
@@ -67,6 +67,8 @@ export interface Keyspace {
   readonly waitingEvents: string;
   /** set: endpoint ids of an operator. */
   readonly endpoints: (operator: string) => string;
+  /** zset endpoint id -> since: removed endpoints whose deliveries are still being dead-lettered. */
+  readonly removals: string;
   /** stream, ~100,000 entries: who did what, why. */
   readonly audit: string;
 }
@@ -107,6 +109,7 @@ export function createKeyspace(deployment: string): Keyspace {
     endpointsVersion: (operator) => `${prefix}endpoints:${operator}:version`,
     waitingEvents: `${tag}:${QUEUES.events}:wait`,
     endpoints: (operator) => `${prefix}endpoints:${operator}`,
+    removals: `${prefix}removals`,
     audit: `${prefix}audit`,
   });
 }

@@ -58,7 +58,7 @@ export type ReplayAnswer =
   | { readonly kind: 'in_flight'; readonly waitMs: number }
   | { readonly kind: 'already'; readonly replayId: string };
 
-type RefusedReplay = 'not_found' | 'paused' | 'resolved' | 'needs_acknowledgement' | 'expired';
+type RefusedReplay = 'not_found' | 'paused' | 'resolved' | 'removed' | 'needs_acknowledgement' | 'expired';
 
 export interface ReplayInput {
   readonly delivery: string;
@@ -101,6 +101,7 @@ const scripts = {
   sweepAlarms: loadScript('sweep-alarms', { prelude: true }),
   sweepGates: loadScript('sweep-gates', { prelude: true }),
   setGate: loadScript('set-gate', { prelude: true }),
+  buryRemoved: loadScript('bury-removed', { prelude: true }),
   shadowDone: loadScript('shadow-done', { prelude: false }),
 };
 
@@ -260,6 +261,16 @@ export class Transitions {
       [...this.#common(), destination, action, by.operator, by.reason, by.actor],
     );
     return reply.map((id) => ({ alarmId: String(id), waitMs: 0 }));
+  }
+
+  /** Dead-letters the open ones of these deliveries to a removed endpoint. Resolves to how many. */
+  async buryRemoved(endpoint: string, deliveries: readonly string[]): Promise<number> {
+    const [buried] = await scripts.buryRemoved.run(
+      this.#redis,
+      [this.#keys.gate(endpoint)],
+      [this.#keys.prefix, ...deliveries],
+    );
+    return Number(buried);
   }
 
   /** Dead letters, or deliveries that were, whose shadow job has to be brought into line, with the number of the change. */

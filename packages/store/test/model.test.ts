@@ -16,7 +16,7 @@ afterAll(() => redis.close());
 
 test(`whatever happens in whatever order, ledger, indexes and lists agree with the records, and nothing is lost (seed ${seed})`, async () => {
   const world = new World(seed, redis.url);
-  await world.open(32);
+  await world.open(40);
   let before: Picture | undefined;
   const history: string[] = [];
   const look = async (): Promise<void> => {
@@ -50,7 +50,7 @@ async function drain(world: World, look: () => Promise<void>): Promise<void> {
   const { store } = world;
   let open: unknown[] = [];
   for (let round = 0; round < 400; round += 1) {
-    for (const destination of ['ep_narrow', 'ep_wide', 'erp_looks', 'erp_blind'])
+    for (const destination of ['ep_narrow', 'ep_wide', 'ep_leaving', 'erp_looks', 'erp_blind'])
       await store.resume(destination);
     for (const destination of ['erp_looks', 'erp_blind'])
       await store.transitions.setGate(destination, 'breaker-close', {

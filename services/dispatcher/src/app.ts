@@ -29,7 +29,7 @@ export async function start(
   const { defer, logger, signal } = context;
   const { breakwater, host, opsPort } = config;
   const registry = createRegistry();
-  const metrics = createAttemptMetrics(registry);
+  const metrics = createAttemptMetrics(registry, ['endpoint']);
 
   const worker = connectRedis(config.redisUrl, 'worker', logger);
   defer('worker connection', () => closeRedis(worker));

@@ -30,7 +30,7 @@ export async function start(
 ): Promise<{ readonly opsPort: number }> {
   const { defer, logger, signal } = context;
   const registry = createRegistry();
-  const metrics = createAttemptMetrics(registry);
+  const metrics = createAttemptMetrics(registry, Object.keys(config.breakwater.erpTargets));
 
   const worker = connectRedis(config.redisUrl, 'worker', logger);
   defer('worker connection', () => closeRedis(worker));

@@ -43,6 +43,7 @@ export async function publish(
   if (published === undefined) return undefined;
   const { reply, outcomes, code } = published;
   for (const outcome of outcomes) deps.metrics.received(RESERVED_SOURCE, outcome);
+  if (code !== undefined) deps.metrics.refused(RESERVED_SOURCE, code);
   if (code === undefined) {
     deps.metrics.acknowledged(RESERVED_SOURCE, (performance.now() - startedAt) / 1_000);
     return reply;

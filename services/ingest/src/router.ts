@@ -54,6 +54,7 @@ export function createRouter(deps: RouterDeps): Express {
     const source = known.get(request.params.source);
     if (source === undefined) {
       metrics.received(UNKNOWN_SOURCE, 'rejected');
+      metrics.refused(UNKNOWN_SOURCE, 'source_unknown');
       return answer(
         request,
         response,
@@ -62,6 +63,7 @@ export function createRouter(deps: RouterDeps): Express {
     }
     if (!source.methods.includes(request.method)) {
       metrics.received(source.name, 'rejected');
+      metrics.refused(source.name, 'method_not_allowed');
       const allow = source.methods.join(', ');
       const message = `Webhooks are taken by ${source.methods.join(' and ')} only.`;
       return answer(request, response, errorReply('method_not_allowed', message, { allow }));
@@ -69,6 +71,7 @@ export function createRouter(deps: RouterDeps): Express {
     const received = await receive(receiving, source, request, response);
     if (received === undefined) return;
     if (received.outcome !== undefined) metrics.received(source.name, received.outcome);
+    if (received.code !== undefined) metrics.refused(source.name, received.code);
     note(logger, source.name, received, response);
     answer(request, response, received.reply);
     if (received.code === undefined && received.outcome !== undefined)

@@ -57,6 +57,21 @@ test.each<[string, AcceptResult | Error]>([
   },
 );
 
+test('a refused webhook is counted under the code of its error, and alerts find their series before the first one', async () => {
+  const { port } = await startWith({ kind: 'accepted' });
+  const refused = async (source: string, code: string): Promise<string | undefined> =>
+    new RegExp(`^breakwater_webhooks_refused_total\\{source="${source}",code="${code}"\\} (\\d+)$`, 'm').exec(
+      (await rig?.metrics()) ?? '',
+    )?.[1];
+  expect(await refused('demo', 'signature_invalid')).toBe('0');
+  await deliver(port, BODY, { [SIGNATURE]: sign('another body') });
+  await call(port, { body: BODY, path: '/webhooks/nobody' });
+  expect([await refused('demo', 'signature_invalid'), await refused('unknown', 'source_unknown')]).toEqual([
+    '1',
+    '1',
+  ]);
+});
+
 test('a source may have its own words for every answer', async () => {
   const answers = {
     accepted: { status: 202, body: '[accepted]' },
@@ -136,6 +151,7 @@ test('a fault of our own is a 500 that shows nothing of itself', async () => {
     received: (): void => {
       throw new Error('inner detail');
     },
+    refused: (): void => undefined,
     acknowledged: (): void => undefined,
     watchDurable: (): void => undefined,
   };

@@ -104,6 +104,7 @@ test('without the token nothing is read and nobody is told more than what to sen
   expect(rig.events).toEqual([]);
   expect((await publish(rig, one('e'), { authorization: `bearer  ${token}` })).status).toBe(202);
   expect(await rig.metrics()).toContain('webhooks_received_total{source="api",outcome="rejected"} 8');
+  expect(await rig.metrics()).toMatch(/webhooks_refused_total\{source="api",code="token_invalid"\} [1-8]/);
 });
 
 test.each([undefined, ''])(

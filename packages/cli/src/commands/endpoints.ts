@@ -1,4 +1,5 @@
 import { getEndpoint, setEndpointPaused } from '@breakwater/core/destination-gates';
+import { withoutSecrets } from '@breakwater/core/endpoint-view';
 import { isPaused, listEndpoints } from '@breakwater/store/endpoints';
 import type { Command } from 'commander';
 import type { CliContext } from '../context.ts';
@@ -6,9 +7,13 @@ import { dryRunOption } from '../options.ts';
 import { renderTable } from '../output/table.ts';
 import { withDeliveries, withStore } from '../store-access.ts';
 import { addCommand } from './endpoint-add.ts';
-import { renderEndpoint, withoutSecrets } from './endpoint-view.ts';
+import { removeCommand } from './endpoint-remove.ts';
+import { rotateCommand } from './endpoint-rotate.ts';
+import { testCommand } from './endpoint-test.ts';
+import { updateCommand } from './endpoint-update.ts';
+import { renderEndpoint } from './endpoint-view.ts';
 
-/** `endpoints add|list|show|pause|resume`: the outbound subscribers of an operator. */
+/** `endpoints add|list|show|update|pause|resume|rotate-secret|test|remove`: the outbound subscribers of an operator. */
 export function endpointsCommand(program: Command, context: CliContext): void {
   const endpoints = program.command('endpoints').description('subscribers that events are delivered to');
   addCommand(endpoints, context);
@@ -21,6 +26,7 @@ export function endpointsCommand(program: Command, context: CliContext): void {
     .description('one endpoint with its settings; never its secret')
     .argument('<id>')
     .action(context.action((id: string) => show(context, id)));
+  updateCommand(endpoints, context);
   for (const [name, description] of [
     ['pause', 'stop delivering to an endpoint; its deliveries are held, not dropped'],
     ['resume', 'deliver again, beginning with one at a time'],
@@ -33,13 +39,19 @@ export function endpointsCommand(program: Command, context: CliContext): void {
       .addOption(dryRunOption())
       .action(context.action((id: string, options: MoveOptions) => move(context, id, name, options)));
   }
+  rotateCommand(endpoints, context);
+  testCommand(endpoints, context);
+  removeCommand(endpoints, context);
 }
 
 async function list(context: CliContext): Promise<void> {
   const endpoints = await withStore(context, async ({ redis, keys }) => {
     const records = await listEndpoints(redis, keys, context.globals().operator);
     return Promise.all(
-      records.map(async (record) => withoutSecrets(record, await isPaused(redis, keys, record.id))),
+      records.map(async (record) => ({
+        ...withoutSecrets(record),
+        paused: await isPaused(redis, keys, record.id),
+      })),
     );
   });
   context.print({ endpoints, nextOffset: null }, () =>
@@ -67,12 +79,10 @@ async function list(context: CliContext): Promise<void> {
 }
 
 async function show(context: CliContext, id: string): Promise<void> {
-  const endpoint = await withStore(context, async ({ redis, keys }) =>
-    withoutSecrets(
-      await getEndpoint(redis, keys, context.globals().operator, id),
-      await isPaused(redis, keys, id),
-    ),
-  );
+  const endpoint = await withStore(context, async ({ redis, keys }) => ({
+    ...withoutSecrets(await getEndpoint(redis, keys, context.globals().operator, id)),
+    paused: await isPaused(redis, keys, id),
+  }));
   context.print(endpoint, () => renderEndpoint(endpoint, context.io.now()));
 }
 

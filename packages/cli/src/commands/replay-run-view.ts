@@ -16,6 +16,7 @@ const REFUSALS = {
   already: 'a replay of it is open already',
   paused: 'its destination is paused: resume the destination first',
   resolved: 'a person resolved it, so it is closed',
+  removed: 'its endpoint was removed: there is nowhere to send it',
   wrong_status: 'it has another status by now',
   needs_acknowledgement: 'the receiver may have it already (--acknowledge-duplicates)',
   expired: 'its retention is over: nothing is left to send',

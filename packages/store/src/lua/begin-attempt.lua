@@ -8,6 +8,13 @@ local id, alarmId, token = ARGV[3], ARGV[4], ARGV[5]
 local d = load(P, id)
 if not d then redis.call('ZREM', alarms(P, id), alarmId); return { 'missing' } end
 local p = policy_of(P, defaults, d.destination)
+-- Fanned out while the endpoint was removed, or not yet reached by the removal: nothing is sent any more.
+if removed(P, d.destination) and (d.run == 0 or d.runUntil <= now) then
+  if d.run > 0 then close_interrupted(P, d, now, p) end
+  close_removed(P, d, now)
+  redis.call('ZREM', alarms(P, id), alarmId)
+  return { 'stale', d.status, '', 0 }
+end
 local _, trigger, what = parse(alarmId)
 local answer = admit(P, d, alarmId, trigger, what, now, p, token)
 if answer then return answer end

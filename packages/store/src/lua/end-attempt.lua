@@ -37,7 +37,7 @@ local function hand_slots_on(handOffToken)
   if d.keyGate ~= '' then started = release(P, d.keyGate, now, defaults, started and '' or handOffToken, queued) or started end
   return answer('done', started and cjson.encode(started) or '', queued)
 end
-local DEFER_MS = 1000 -- a reason that lasts must not become a hot loop
+local DEFER_MS = math.max(1000, tonumber(ARGV[9]) or 0) -- a reason that lasts must not become a hot loop
 if outcome == 'deferred' then -- nothing was sent: no row, no attempt consumed; the number stays used, it was a fence
   count(P, 'attempts:' .. trigger, -1)
   clear_run(P, d)

@@ -147,6 +147,15 @@ local function bury(P, d, now, reason)
   put(P, d, 'reason', reason, 'lookupFor', '')
   set_status(P, d, 'dead_letter', now)
 end
+local function removed(P, destination) return redis.call('HGET', gate(P, destination), 'removed') == '1' end
+-- Ends whatever is planned for a delivery whose endpoint was removed. True when that made a dead letter of it.
+local function close_removed(P, d, now)
+  drop_replay(P, d, now)
+  local open = not terminal(d)
+  if open then bury(P, d, now, 'endpoint_removed') end
+  watch_run(P, d)
+  return open
+end
 -- lookAt of a wait that is armed late: the sweeper adds the job when half of armAheadMs is left.
 local function look_at(p, now, wait)
   if p.armAheadMs > 0 and wait > p.armAheadMs then return now + wait - math.floor(p.armAheadMs / 2) end

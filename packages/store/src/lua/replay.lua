@@ -1,8 +1,9 @@
 -- Shared by the scripts that ask for replays; loaded behind gates.lua.
 -- o = { id = replay id, mode = 'single'|'restart', acknowledged = boolean, run = id of the bulk run or '', status = the one it must have or '' }
--- Returns {'ok', alarm id} | {'in_flight', waitMs} | {'already', replay id} | {'paused'} | {'resolved'} | {'wrong_status'} | {'expired'} | {'needs_acknowledgement'};
+-- Returns {'ok', alarm id} | {'in_flight', waitMs} | {'already', replay id} | {'paused'} | {'resolved'} | {'wrong_status'} | {'expired'} | {'removed'} | {'needs_acknowledgement'};
 -- nothing is changed unless it is 'ok'.
 local function request_replay(P, p, d, now, o)
+  if removed(P, d.destination) then return { 'removed' } end
   if redis.call('HEXISTS', P .. 'event:' .. event_of(d.id), 'leaving') == 1 then return { 'expired' } end
   if d.run > 0 and d.runUntil > now then return { 'in_flight', d.runUntil - now } end
   if d.replayId ~= '' then return { 'already', d.replayId } end

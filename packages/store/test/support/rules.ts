@@ -13,6 +13,7 @@ export const POLICY = {
 export const DESTINATIONS = {
   ep_narrow: { cap: 1, keys: [] as string[] },
   ep_wide: { cap: 3, keys: [] as string[] },
+  ep_leaving: { cap: 2, keys: [] as string[] },
   erp_looks: { cap: 2, keys: ['x', 'y'] },
   erp_blind: { cap: 2, keys: [] as string[] },
 } as const;
@@ -54,5 +55,6 @@ export const OPERATIONS = {
   startRun: 1,
   advanceRun: 6,
   changeRun: 1,
+  remove: 0.3,
 } as const;
 export type Operation = keyof typeof OPERATIONS;

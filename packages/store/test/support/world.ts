@@ -51,6 +51,7 @@ export class World {
     const breaker = { ...BREAKER, consecutive: 4, window: 8 };
     await writeGate(redis, keys, 'ep_narrow', 1, {});
     await writeGate(redis, keys, 'ep_wide', 3, {});
+    await writeGate(redis, keys, 'ep_leaving', 2, {});
     await writeGate(redis, keys, 'erp_looks', 2, { canFind: true, breaker });
     await writeGate(redis, keys, 'erp_blind', 2, { breaker });
     const names = Object.keys(DESTINATIONS) as Destination[];
@@ -81,7 +82,7 @@ export class World {
     this.jobs.delete(alarmId);
     const token = this.#token();
     this.#lastBegin = { id, alarmId, token };
-    const before = await this.#facts(id);
+    const before = await this.facts(id);
     const answer = await this.store.transitions.beginAttempt(id, alarmId, token);
     if (answer.kind === 'go') this.#begun(answer.go, before);
     else if (answer.kind === 'busy' || answer.kind === 'early') this.jobs.add(alarmId);
@@ -108,8 +109,10 @@ export class World {
     this.#lastEnd = input;
     if (this.flying.includes(go)) this.flying.splice(this.flying.indexOf(go), 1);
     this.#note(go, outcome);
+    // A begin that was sent again after its lease was over may have been closed as interrupted meanwhile.
+    const runs = (await this.store.number(go.delivery, 'run')) === go.attempt;
     const answer = await this.store.transitions.endAttempt(input);
-    if (answer.kind === 'done' && outcome === 'deferred') this.deferred += 1;
+    if (runs && answer.kind === 'done' && outcome === 'deferred') this.deferred += 1;
     const handed = answer.handOff;
     if (this.random.chance(loss)) {
       if (handed) {
@@ -189,7 +192,7 @@ export class World {
   }
 
   async reservationsExpire(): Promise<void> {
-    for (const gate of ['ep_narrow', 'ep_wide', 'erp_looks', 'erp_blind', 'erp_looks/x', 'erp_looks/y']) {
+    for (const gate of [...Object.keys(DESTINATIONS), 'erp_looks/x', 'erp_looks/y']) {
       for (const id of await this.store.running(gate)) {
         if ((await this.store.number(id, 'run')) === 0)
           await this.store.redis.zadd(`${this.store.keys.gate(gate)}:running`, 'XX', 1, id);
@@ -234,6 +237,7 @@ export class World {
     const status = this.random.pick(['dead_letter', 'failed', 'sent'] as const) ?? 'sent';
     this.runs.push(
       await startRun(this.store, this.ids, {
+        id: hashId('run', String(this.#seed), String(this.runs.length)), // a random one would decide who waits first
         status: this.random.chance(0.5) ? status : '',
         mode: this.random.chance(0.5) ? 'single' : 'restart',
         acknowledged: this.random.chance(0.5),
@@ -251,6 +255,18 @@ export class World {
   async changeRun(): Promise<void> {
     const run = this.random.pick(this.runs);
     if (run !== undefined) await change(this.store, run, this.random.chance(0.3) ? 'cancel' : 'resume');
+  }
+
+  /** As remove-endpoint.lua marks it; then some of its deliveries are reached, and the process dies. */
+  async remove(): Promise<void> {
+    const { redis, keys, transitions } = this.store;
+    await redis.hset(keys.gate('ep_leaving'), 'removed', '1');
+    await redis.hdel(keys.gate('ep_leaving'), 'paused');
+    const theirs = this.ids.filter((id) => destinationOf(id) === 'ep_leaving');
+    await transitions.buryRemoved(
+      'ep_leaving',
+      theirs.filter(() => this.random.chance(0.4)),
+    );
   }
 
   async #fanOut(id: string): Promise<void> {
@@ -286,22 +302,24 @@ export class World {
     if (outcome === 'already_posted' && created.size === 0) this.found.add(go.delivery);
   }
 
-  async #facts(id: string) {
+  async facts(id: string) {
     const { redis, keys } = this.store;
-    const gate = await redis.hmget(keys.gate(destinationOf(id)), 'paused', 'forced', 'openUntil');
+    const gate = await redis.hmget(keys.gate(destinationOf(id)), 'paused', 'forced', 'openUntil', 'removed');
     return {
       status: await this.store.status(id),
       paused: gate[0] === '1',
       open: gate[1] === '1' || Number(gate[2]) > (await this.store.now()),
+      removed: gate[3] === '1',
     };
   }
 
-  #begun(go: Go, before: { status: string | null; paused: boolean; open: boolean } | undefined): void {
+  #begun(go: Go, before: Awaited<ReturnType<World['facts']>> | undefined): void {
     if (before && go.trigger === 'schedule') {
       if (['sent', 'dead_letter', 'resolved'].includes(before.status ?? ''))
         throw new Error(`begun by schedule after ${before.status}`);
       if (before.paused) throw new Error('begun by schedule at a paused destination');
     }
+    if (before?.removed) throw new Error('begun at an endpoint that was removed');
     if (before?.open) throw new Error('begun while the breaker was open');
     this.flying.push(go);
   }

@@ -1,0 +1,33 @@
+import { join } from 'node:path';
+import { installWithApt } from '@breakwater/local-stack/apt';
+import { directoriesOf, isExecutable } from '@breakwater/local-stack/machine';
+
+/** Programs that tests run for real, and the Debian packages that bring them. */
+const PACKAGES = {
+  promtool: 'prometheus',
+  prometheus: 'prometheus',
+  amtool: 'prometheus-alertmanager',
+  'prometheus-alertmanager': 'prometheus-alertmanager',
+} as const;
+export type ToolName = keyof typeof PACKAGES;
+
+export type Tool = { readonly path: string } | { readonly reason: string };
+
+/** Finds a program on the PATH. `reason` says why a test cannot run without it. */
+export function debianTool(name: ToolName): Tool {
+  const path = directoriesOf(process)
+    .map((directory) => join(directory, name))
+    .find((candidate) => isExecutable(candidate));
+  return path ? { path } : { reason: `${name} is missing: sudo apt-get install ${PACKAGES[name]}` };
+}
+
+/** Installs what is missing where that needs no password. Tests that still miss something are skipped and say so. */
+export function installDebianTools(say: (line: string) => void): void {
+  const missing = Object.entries(PACKAGES).flatMap(([name, deb]) =>
+    'reason' in debianTool(name as ToolName) ? [deb] : [],
+  );
+  for (const deb of new Set(missing)) {
+    const failure = installWithApt(process, deb, say);
+    if (failure !== undefined) say(failure);
+  }
+}
