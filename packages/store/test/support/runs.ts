@@ -14,7 +14,7 @@ export async function startRun(
   deliveries: readonly string[],
   more: Partial<NewReplayRun> = {},
 ): Promise<string> {
-  const id = newId();
+  const id = more.id ?? newId();
   await createReplayRun(store.redis, store.keys, {
     id,
     operator: 'default',
