@@ -103,7 +103,7 @@ test('show tells the whole story: attempts, remedy, answer, next attempt', async
   expect(stdout).toMatch(/^event +shop\/evt_1$/m);
   expect(stdout).toMatch(/^1 +20\S+ \S+Z \(.*\) +schedule +failed +http_5xx +503 /m);
   expect(stdout).toContain(
-    'http_5xx: The receiver failed: read its answer and its logs; the delivery is retried.',
+    "http_5xx: The receiver failed: read its answer and its logs; the delivery is retried. (the receiver's turn)",
   );
   expect(stdout).toContain('Answer to attempt 1 (text/plain, cut):\n  | busy\\u001b[2J\n  | status  sent');
   expect(stdout).not.toContain('\u001B');
@@ -115,6 +115,7 @@ test('show tells the whole story: attempts, remedy, answer, next attempt', async
     reason: 'exhausted',
     attempts: [{ number: 1, class: 'http_5xx', code: '503', trigger: 'schedule' }],
     nextAttemptAt: null,
+    blame: { http_5xx: 'subscriber' },
   });
   expect(json.sample.text).toBe('busy\u001B[2J\nstatus  sent');
   expect(Object.keys(json.remedies)).toEqual(['http_5xx']);

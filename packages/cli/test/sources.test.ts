@@ -42,7 +42,7 @@ afterAll(() => rig.close());
 test('sources show says of each secret when it was last used and whether it can go', async () => {
   const { code, stdout } = await rig.cli(['sources', 'show', 'shop']);
   expect(code).toBe(0);
-  expect(stdout).toMatch(/current +last used [56]s ago; keep/);
+  expect(stdout).toMatch(/current +last used \d+s ago; keep/);
   expect(stdout).toMatch(/old +last used 8 days ago; safe to remove: not used for 8 days while current was/);
   expect(stdout).toMatch(/spare +never used since \d{4}-.*; keep: 7d without a use/);
 });

@@ -1,6 +1,8 @@
+import { isIP } from 'node:net';
 import { z } from 'zod';
 import { checkAcross } from './config-checks.ts';
 import { duration, retryWait } from './duration.ts';
+import { maskPatternMistake } from './linear-pattern.ts';
 import { Source } from './source-config.ts';
 import { ErpTarget, Route } from './target-config.ts';
 
@@ -25,11 +27,54 @@ const Delivery = z.strictObject({
   maxInFlight: z.int().min(1).max(1_000).default(10),
 });
 
+const cidr = z.union([z.cidrv4(), z.cidrv6()]);
+const nameServer = z
+  .string()
+  .refine(
+    isNameServer,
+    'expected an IP address, with a port if it is not 53: 10.0.0.53, 10.0.0.53:5353, [fd00::53]:53',
+  );
+
 const Egress = z.strictObject({
   /** Endpoints are https unless this is true. */
   allowHttp: z.boolean().default(false),
-  /** Private ranges that endpoints may be in, CIDR. Everything private is refused otherwise. */
-  allow: z.array(z.union([z.cidrv4(), z.cidrv6()])).default([]),
+  /**
+   * Private ranges that endpoints may be in, CIDR. Everything private is refused otherwise. A cloud's metadata address
+   * is allowed only by an entry of its own (/32, /128).
+   */
+  allow: z.array(cidr).default([]),
+  /** Ranges that endpoints may not be in, CIDR, on top of everything private; they win over `allow`. */
+  deny: z.array(cidr).default([]),
+  /**
+   * Name servers that endpoints' names are asked of, `ip` or `ip:port`, instead of as the machine finds them: no hosts file,
+   * no search domains.
+   */
+  resolvers: z.array(nameServer).default([]),
+});
+
+function isNameServer(text: string): boolean {
+  const [, six, four, port] = /^(?:\[([^\]]*)\]|([\d.]+))(?::(\d{1,5}))?$/.exec(text) ?? [];
+  if (port !== undefined && (Number(port) < 1 || Number(port) > 65_535)) return false;
+  return isIP(text) !== 0 || (six !== undefined ? isIP(six) === 6 : isIP(four ?? '') === 4);
+}
+
+const Samples = z.strictObject({
+  /**
+   * What is masked in samples of answers besides well-known secrets, as patterns in RE2's syntax (linear in time). Where
+   * a pattern has a group, only the group is masked: `"iban":"([^"]*)`.
+   */
+  redact: z
+    .array(
+      z
+        .string()
+        .max(200) // with the sample's 2 KiB this bounds what a pattern can cost
+        .superRefine((source, context) => {
+          const mistake = maskPatternMistake(source);
+          if (mistake !== undefined) context.addIssue({ code: 'custom', message: mistake });
+        }),
+    )
+    .max(50)
+    .default([]),
 });
 
 const Ingest = z.strictObject({
@@ -60,6 +105,7 @@ export const BreakwaterConfig = z
      * ingest.dedupe, or a provider's late repetition would find neither record nor claim and be taken for a new event.
      */
     retention: duration.refine((ms) => ms >= 1_000, 'expected at least 1s').default(30 * 86_400_000),
+    samples: Samples.prefault({}),
     /** Keys for secrets at rest, newest first: base64 of 32 bytes. */
     encryptionKeys: z
       .string()

@@ -29,7 +29,7 @@ test('an empty configuration is valid and has the documented defaults', () => {
   expect(config.deliveries.jitter).toBe(0);
   expect(config.ingest.dedupe).toBe(45 * 86_400_000);
   expect(config.ingest.maxMemoryRatio).toBe(0.8);
-  expect(config.egress).toEqual({ allowHttp: false, allow: [] });
+  expect(config.egress).toEqual({ allowHttp: false, allow: [], deny: [], resolvers: [] });
 });
 
 test('the default schedule is a copy: changing one configuration changes no other', () => {
@@ -187,4 +187,43 @@ test('a dedupe record may not be forgotten before its event can no longer be rep
   expect(mistakes({ ingest: { dedupe: 'forever' }, retention: '400d' })).toBe('');
   expect(mistakes({ retention: '46d' })).toContain('ingest.dedupe');
   expect(mistakes({ retention: '10ms' })).toContain('expected at least 1s');
+});
+
+test('egress takes CIDRs and name servers, and says of each mistake where it is', () => {
+  const egress = {
+    allow: ['10.0.0.0/8', 'fd00::/8'],
+    deny: ['10.9.0.0/16'],
+    resolvers: ['10.0.0.53', '10.0.0.53:5353', 'fd00::53', '[fd00::53]', '[fd00::53]:5353'],
+  };
+  expect(mistakes({ egress })).toBe('');
+  for (const wrong of [
+    'dns.example',
+    '10.0.0.53:0',
+    '10.0.0.53:65536',
+    '10.0.0',
+    '[10.0.0.53]:53',
+    'fd00::g',
+    '',
+  ])
+    expect(mistakes({ egress: { resolvers: ['10.0.0.53', wrong] } })).toMatch(
+      /expected an IP address.*\n.*at egress\.resolvers\[1\]/,
+    );
+  expect(mistakes({ egress: { deny: ['10.9.0.1'] } })).toMatch(/at egress\.deny\[0\]/);
+});
+
+test('patterns to mask are checked, and each mistake says what is wrong and where', () => {
+  expect(mistakes({ samples: { redact: ['cust-\\d+', '(?i)"iban":"([^"]*)'] } })).toBe('');
+  for (const [wrong, what] of [
+    ['(', 'missing'],
+    ['(a)\\1', 'no pattern'],
+    ['a(?=b)', 'no pattern'],
+    ['(?:a{1000}){1000}', 'no pattern'],
+    ['a*', 'matches the empty text'],
+    ['', 'matches the empty text'],
+    ['x'.repeat(201), '200'],
+  ] as const) {
+    const said = mistakes({ samples: { redact: ['fine', wrong] } });
+    expect(said).toContain(what);
+    expect(said).toContain('at samples.redact[1]');
+  }
 });

@@ -4,6 +4,7 @@ import { eventKey, hashBytes, newId } from '@breakwater/contracts/ids';
 import { encodeBody, type EventJob } from '@breakwater/contracts/jobs';
 import { createEventProducer } from '@breakwater/queue/event-producer';
 import { messageOf } from '@breakwater/runtime/errors';
+import { limitLines } from '@breakwater/runtime/log-limit';
 import type { Logger } from '@breakwater/runtime/logger';
 import { closeRedis, connectRedis } from '@breakwater/store/connection';
 import { watchDurability } from '@breakwater/store/durability';
@@ -73,6 +74,7 @@ const unavailable = (message: string): AcceptResult => ({ kind: 'unavailable', m
  */
 export function createAcceptor(options: AcceptorOptions): Acceptor {
   const { ingest, logger } = options;
+  const lines = limitLines(logger);
   const keys = createKeyspace(options.keyPrefix);
   const redis = connectRedis(options.redisUrl, 'producer', logger);
   const durability = watchDurability(redis, options.durability === 'relaxed', logger);
@@ -127,7 +129,8 @@ export function createAcceptor(options: AcceptorOptions): Acceptor {
       try {
         return await within(ANSWER_WITHIN_MS, attempt(event, key, bodyHash));
       } catch (error) {
-        logger.warn(
+        lines.warn(
+          event.source,
           { source: event.source, eventId: event.eventId, reason: messageOf(error) },
           'event not accepted',
         );

@@ -1,4 +1,4 @@
-import { hashId, newId } from '@breakwater/contracts/ids';
+import { hashBytes, hashId, newId } from '@breakwater/contracts/ids';
 import type { Source } from '@breakwater/contracts/source-config';
 import { type ErrorCode, messageOf } from '@breakwater/runtime/errors';
 import type { Logger } from '@breakwater/runtime/logger';
@@ -36,7 +36,10 @@ const KEPT: ReadonlySet<ErrorCode> = new Set([
   'body_unparsable',
 ]);
 const MAX_BODY_BYTES = 64 * 1024;
-/** Writes under way at one time: a flood of refusals must cost Redis no more than this, and its answers nothing. */
+/**
+ * Writes under way at one time, those of senders who know a secret apart: a flood of refusals must cost Redis no more than
+ * this, its answers nothing, and the refusals that matter not their place.
+ */
 const MAX_IN_FLIGHT = 4;
 
 /**
@@ -51,18 +54,20 @@ export function openQuarantine(options: {
 }): Quarantine {
   const keys = createKeyspace(options.keyPrefix);
   const redis = connectRedis(options.redisUrl, 'producer', options.logger);
-  let inFlight = 0;
+  const inFlight = { verified: 0, unverified: 0 };
   return {
     keep(refused) {
-      if (inFlight >= MAX_IN_FLIGHT || redis.status !== 'ready' || options.notReady().length > 0) return;
+      const kind = isVerified(refused.code) ? 'verified' : 'unverified';
+      if (inFlight[kind] >= MAX_IN_FLIGHT || redis.status !== 'ready' || options.notReady().length > 0)
+        return;
       const entry = entryOf(refused);
       if (entry === undefined) return;
-      inFlight += 1;
-      writeQuarantine(redis, keys, entry)
+      inFlight[kind] += 1;
+      writeQuarantine(redis, keys, entry, kind === 'verified')
         .catch((error: unknown) =>
           options.logger.debug({ source: entry.source, reason: messageOf(error) }, 'a refusal was not kept'),
         )
-        .finally(() => (inFlight -= 1));
+        .finally(() => (inFlight[kind] -= 1));
     },
     close: () => closeRedis(redis),
   };
@@ -73,7 +78,7 @@ function entryOf({ name, source, request, code, message }: RefusedRequest): Quar
   const kept = keptRequest(source, request);
   if (kept === undefined) return undefined;
   return {
-    id: newId(),
+    id: entryIdOf(name, source, request, kept),
     operator: source.operator,
     source: name,
     receivedAt: request.nowMs,
@@ -83,6 +88,23 @@ function entryOf({ name, source, request, code, message }: RefusedRequest): Quar
     ...kept,
     body: request.body,
   };
+}
+
+/** The signature is judged first, so whoever is refused for another reason knows a secret, or replays who does. */
+const isVerified = (code: ErrorCode): boolean => code !== 'signature_invalid';
+
+/**
+ * The same request is one entry, however often it is repeated: else one captured request could push out all others. Where
+ * each delivery is an event of its own, so is each refusal.
+ */
+function entryIdOf(
+  name: string,
+  source: Source,
+  { method = 'POST', body }: SignedRequest,
+  { headers, query }: Pick<QuarantineEntry, 'headers' | 'query'>,
+): string {
+  if (source.dedupe === 'none' || source.onMissingId === 'undeduped') return newId();
+  return hashId('quarantine', name, method, query, JSON.stringify(Object.entries(headers)), hashBytes(body));
 }
 
 export type RetryResult =

@@ -103,5 +103,14 @@ test('traffic of another check does not make a secret removable', () => {
 
 test('a secret that no check uses can go', () => {
   const unneeded = source([{ id: 'a' }, { id: 'b' }], { auth: [hmac('a')] });
-  expect(states(unneeded, { a: 0, b: null })).toMatchObject({ b: 'unneeded' });
+  expect(judge(unneeded, { a: 0, b: null })[1]).toMatchObject({ state: 'unneeded', removable: true });
+});
+
+test('a secret of two checks can go only where both have another that was used', () => {
+  const secrets = [{ id: 'shared' }, { id: 'one' }, { id: 'two' }];
+  const alone = source(secrets, { auth: [hmac('shared', 'one'), bearer('shared')] });
+  expect(states(alone, { shared: 9, one: 0, two: 0 })).toMatchObject({ shared: 'only_one' });
+  const both = source(secrets, { auth: [hmac('shared', 'one'), bearer('shared', 'two')] });
+  expect(states(both, { shared: 9, one: 0, two: null })).toMatchObject({ shared: 'waiting' });
+  expect(states(both, { shared: 9, one: 0, two: 1 })).toMatchObject({ shared: 'removable' });
 });

@@ -85,6 +85,27 @@ test('a nightly batch does not make a source look busy by day', () => {
   expect(judgeSilence(source, at(11, 5)).silent).toBe(true);
 });
 
+test('a nightly batch does not shorten the patience with a source that sends once an hour', () => {
+  const lastSeenAt = at(10, 12);
+  const source = sending((_, hour) => (hour === 2 ? 5_000 : 1), lastSeenAt);
+  expect(judgeSilence(source, lastSeenAt + 3 * HOUR)).toMatchObject({ patienceMs: 10 * HOUR, silent: false });
+});
+
+test('what came once, on one day, is not expected again', () => {
+  const lastSeenAt = at(10, 6);
+  const source = sending((_, hour) => (hour === 6 ? 1 : 0), lastSeenAt);
+  source.hours.set(at(4, 12) / HOUR, 100_000);
+  expect(judgeSilence(source, at(11, 14))).toMatchObject({ silent: false, expected: 1 });
+});
+
+test('of a long silence only the first week is looked at', () => {
+  const lastSeenAt = at(20, 0);
+  const source = sending(always(60), lastSeenAt);
+  const week = judgeSilence(source, lastSeenAt + 7 * 24 * HOUR).expected;
+  expect(week).toBe(60 * (7 * 24 - 2));
+  expect(judgeSilence(source, lastSeenAt + 50 * 24 * HOUR).expected).toBe(week);
+});
+
 test('a storm of retries one day is not what is usual from then on', () => {
   const source = sending((weekday, hour) => (weekday === 2 && hour === 12 ? 100_000 : 0), at(9, 12));
   expect(judgeSilence(source, at(17, 12)).silent).toBe(false);

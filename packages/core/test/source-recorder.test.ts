@@ -4,7 +4,7 @@ import { Source } from '@breakwater/contracts/source-config';
 import { createLogger } from '@breakwater/runtime/logger';
 import { closeRedis, connectRedis } from '@breakwater/store/connection';
 import { createKeyspace } from '@breakwater/store/keys';
-import { HOUR_MS, readSourceUse } from '@breakwater/store/source-use';
+import { HOUR_MS, HOURS_KEPT, readSourceUse } from '@breakwater/store/source-use';
 import { sharedRedisUrl, startOwnRedis } from '../../../test/support/redis.ts';
 import { waitUntil } from '../../../test/support/wait-until.ts';
 import { createSourceRecorder } from '../src/source-recorder.ts';
@@ -70,11 +70,13 @@ test('a source that never pauses is told once in a turn all the same', async () 
     recorder.saw(seen(HOUR_MS, ['current']));
     await new Promise((resolve) => setImmediate(resolve));
   };
-  let first: number | undefined;
-  while (first === undefined) {
-    await keepSending();
-    first = await told();
-  }
+  const first = await waitUntil(
+    async () => {
+      await keepSending();
+      return told();
+    },
+    { what: 'the first telling', intervalMs: 0 },
+  );
   for (let more = 0; more < 50; more += 1) await keepSending();
   expect(await told()).toBe(first);
 });
@@ -102,6 +104,25 @@ test('what is seen while Redis is away is told when it is back', async () => {
     timeoutMs: 15_000,
   });
   expect([...(await read()).hours]).toEqual([[1, 1]]);
+}, 30_000);
+
+test('what could not be told stays untold, and an outage of any length keeps the latest two weeks of it', async () => {
+  const own = await startOwnRedis();
+  stack.push(() => own.close());
+  const { recorder, redis, keys, read } = begin(own.url, 20);
+  stack.push(() => recorder.close());
+  await waitUntil(async () => (await read()).observedSince, { what: 'the first telling' });
+  const key = keys.sourceUse('shop');
+  await redis.rename(key, 'aside');
+  await redis.set(key, 'of a type that refuses every telling');
+  const last = 1_000 + HOURS_KEPT;
+  for (let hour = 1; hour <= last; hour += 1) recorder.saw(seen(hour * HOUR_MS, ['current']));
+  await new Promise((resolve) => setTimeout(resolve, 200)); // several turns that are refused
+  await redis.rename('aside', key);
+  const { hours } = await waitUntil(async () => (await read()).lastSeenAt === last * HOUR_MS && read(), {
+    what: 'what was refused to be told',
+  });
+  expect([Math.min(...hours.keys()), hours.size]).toEqual([1_001, HOURS_KEPT]);
 }, 30_000);
 
 test('without Redis it neither throws nor keeps a process from ending', async () => {

@@ -3,6 +3,7 @@ import { createHttpClient } from '@breakwater/http/client';
 import { createEgressGuard } from '@breakwater/http/egress';
 import { Webhook } from 'standardwebhooks';
 import { testEndpoint } from '../src/test-endpoint.ts';
+import { freePort } from '../../../test/support/free-port.ts';
 import { afterwards } from './support/acceptor.ts';
 import { API_KEY, CONFIG, NEW_KEY, openEndpoints, startReceiver } from './support/endpoints.ts';
 
@@ -67,7 +68,7 @@ test('410 and a closed port are told as they are of a delivery', async () => {
   const work = openEndpoints();
   const { endpoint } = await work.add({ url: receiver.url });
   expect(await run(work, endpoint.id)).toMatchObject({ ok: false, class: 'http_gone', code: '410' });
-  const { endpoint: closed } = await work.add({ url: 'http://127.0.0.1:1/' });
+  const { endpoint: closed } = await work.add({ url: `http://127.0.0.1:${await freePort()}/` });
   expect(await run(work, closed.id)).toMatchObject({
     class: 'connection_refused',
     code: 'ECONNREFUSED',
@@ -79,7 +80,9 @@ test('the guard of deliveries is the guard of tests: an address that is not allo
   const receiver = await startReceiver();
   const work = openEndpoints();
   const { endpoint } = await work.add({ url: receiver.url });
-  expect(await run(work, endpoint.id, { egress: { allowHttp: true, allow: [] } })).toMatchObject({
+  expect(
+    await run(work, endpoint.id, { egress: { ...CONFIG.egress, allowHttp: true, allow: [] } }),
+  ).toMatchObject({
     class: 'blocked_address',
   });
   expect(receiver.seen).toHaveLength(0);

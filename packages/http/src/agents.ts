@@ -1,9 +1,10 @@
 import { lookup as systemLookup } from 'node:dns';
 import * as http from 'node:http';
 import * as https from 'node:https';
-import { type LookupFunction, isIP } from 'node:net';
+import { type LookupFunction, type Socket, isIP } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { AddressPolicy } from './address-policy.ts';
+import type { Phase } from './phase.ts';
 
 /** The code of the error that a refused address surfaces with. */
 export const ADDRESS_BLOCKED = 'ERR_ADDRESS_BLOCKED';
@@ -17,6 +18,8 @@ const MAX_FREE_SOCKETS = 8;
 export interface AgentPair {
   readonly http: http.Agent;
   readonly https: https.Agent;
+  /** Why nothing may be written to this connected socket: its peer's address is refused. */
+  readonly refusalOf: (socket: Socket) => Error | undefined;
 }
 
 export interface Agents {
@@ -30,6 +33,8 @@ export interface Agents {
 export interface HeldOptions {
   /** Gives up a connection that is still being made. Not node's `signal`, which would stay with a pooled socket. */
   readonly abandon?: AbortSignal;
+  /** Told when a new connection enters a phase. */
+  readonly onPhase?: (phase: Exclude<Phase, 'written'>) => void;
 }
 
 export interface AgentsOptions {
@@ -57,10 +62,17 @@ export function createAgents(options: AgentsOptions): Agents {
     maxFreeSockets: MAX_FREE_SOCKETS,
     timeout: options.idleTimeoutMs ?? IDLE_TIMEOUT_MS,
   };
-  return {
-    pooled: { http: new HeldHttpAgent(keepAlive, options), https: new HeldHttpsAgent(keepAlive, options) },
-    fresh: { http: new HeldHttpAgent({}, options), https: new HeldHttpsAgent({}, options) },
-  };
+  const { policy } = options;
+  const refusalOf = ({ remoteAddress = '' }: Socket): Error | undefined =>
+    policy && remoteAddress !== '' && !policy(remoteAddress)
+      ? blockedAddress('the address that was connected to is private or reserved')
+      : undefined;
+  const pair = (own: http.AgentOptions): AgentPair => ({
+    http: new HeldHttpAgent(own, options),
+    https: new HeldHttpsAgent(own, options),
+    refusalOf,
+  });
+  return { pooled: pair(keepAlive), fresh: pair({}) };
 }
 
 export function destroyAgents(agents: Agents): void {
@@ -112,6 +124,7 @@ function hold(
     return;
   }
   const lookup = policy ? guardedLookup(policy, limits.lookup) : limits.lookup;
+  options.onPhase?.(isIP(host) === 0 ? 'resolving' : 'connecting');
   const socket = connect(lookup ? { ...options, lookup } : options);
   if (!socket) {
     connected(new Error('no socket was made'));
@@ -132,6 +145,10 @@ function hold(
   const onClose = (): void =>
     settle(errorWithCode('ECONNRESET', 'the connection was closed while it was being made'));
   const onAbandon = (): void => settle(errorWithCode('ECONNABORTED', 'the connection was given up'));
+  socket.once('lookup', (error: unknown) => {
+    if (!error) options.onPhase?.('connecting');
+  });
+  if (ready === 'secureConnect') socket.once('connect', () => options.onPhase?.('securing'));
   socket.once(ready, onReady).once('error', settle).once('close', onClose);
   options.abandon?.addEventListener('abort', onAbandon, { once: true });
 }
@@ -154,7 +171,7 @@ function guardedLookup(policy: AddressPolicy, lookup: LookupFunction | undefined
 }
 
 function blockedAddress(message: string): NodeJS.ErrnoException {
-  return errorWithCode(ADDRESS_BLOCKED, `${message}, and no range of egress.allow covers it`);
+  return errorWithCode(ADDRESS_BLOCKED, `${message}, and egress.allow does not cover it`);
 }
 
 function errorWithCode(code: string, message: string): NodeJS.ErrnoException {

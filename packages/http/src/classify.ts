@@ -1,14 +1,17 @@
 import type { FailureClass } from '@breakwater/contracts/failure-class';
 import { ADDRESS_BLOCKED } from './agents.ts';
+import { type Phase, timeoutIn } from './phase.ts';
+import { RESOLVER_TIMEOUT } from './resolver.ts';
 
-/** How far a request got: before `written`, no byte of it can have reached the peer. */
-export type Progress = 'connecting' | 'written';
+/** The code of an answer that never comes for all its 1xx ones. */
+export const TOO_MANY_INTERIM = 'ERR_TOO_MANY_INTERIM_ANSWERS';
 
 /** Codes of node, libuv and OpenSSL, by exact name; families of codes follow below. */
 const CLASS_OF_CODE: Readonly<Record<string, FailureClass>> = {
   [ADDRESS_BLOCKED]: 'blocked_address',
   ENOTFOUND: 'dns_not_found',
   ENODATA: 'dns_not_found',
+  [RESOLVER_TIMEOUT]: 'timeout_dns',
   ECONNREFUSED: 'connection_refused',
   ECONNRESET: 'connection_reset',
   ECONNABORTED: 'connection_reset',
@@ -17,6 +20,7 @@ const CLASS_OF_CODE: Readonly<Record<string, FailureClass>> = {
   ERR_STREAM_PREMATURE_CLOSE: 'connection_reset',
   EPROTO: 'tls_protocol',
   ERR_INVALID_URL: 'protocol',
+  [TOO_MANY_INTERIM]: 'protocol',
   // Our own limits, not the peer's doing.
   EMFILE: 'internal',
   ENFILE: 'internal',
@@ -32,15 +36,15 @@ const CERTIFICATE =
   /^(CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|ERROR_IN_C|HOSTNAME_MISMATCH$|INVALID_(CA|PURPOSE)$|PATH_LENGTH_EXCEEDED$|ERR_TLS_CERT_)/;
 
 /** The class of a request that got no status. `code` is the code of the innermost error. */
-export function failureClassOfError(code: string, progress: Progress): FailureClass {
+export function failureClassOfError(code: string, phase: Phase): FailureClass {
   const known = Object.hasOwn(CLASS_OF_CODE, code) ? CLASS_OF_CODE[code] : undefined;
   if (known) return known;
-  if (code === 'ETIMEDOUT') return progress === 'written' ? 'timeout_response' : 'timeout_connect';
+  if (code === 'ETIMEDOUT') return timeoutIn(phase, true).class;
   if (code.startsWith('EAI_')) return 'dns_temporary';
   if (CERTIFICATE.test(code)) return 'tls_certificate';
   if (/^ERR_(SSL|TLS|OSSL)_/.test(code)) return 'tls_protocol';
   if (code.startsWith('HPE_')) return 'protocol';
-  if (progress === 'written') return 'network';
+  if (phase === 'written') return 'network';
   // Unreachable hosts and networks, firewalls; what is left never came from the network.
   return /^E[A-Z]+$/.test(code) ? 'network' : 'internal';
 }

@@ -2,6 +2,7 @@ import { createAgents, destroyAgents } from './agents.ts';
 import type { EgressGuard } from './egress.ts';
 import { type Ending, type ExchangeOptions, exchange } from './exchange.ts';
 import type { HttpFailure, HttpOutcome } from './outcome.ts';
+import { createRedaction, withHeaders } from './redaction.ts';
 import { createSlots } from './slots.ts';
 
 /** Sockets in use per host: bounds what one hanging host can hold of a process' descriptors (often 1,024). */
@@ -41,11 +42,15 @@ export interface HttpClientOptions {
   readonly guard?: EgressGuard;
   /** Requests at once per host; further ones wait within their timeout. */
   readonly maxSockets?: number;
+  /** Patterns (RE2) that samples of the answers mask besides well-known secrets: `samples.redact` of the configuration. */
+  readonly redact?: readonly string[];
 }
 
+/** Throws Error when a pattern of `redact` is none (the configuration schema refuses those earlier). */
 export function createHttpClient(options: HttpClientOptions): HttpClient {
   const { guard } = options;
   const agents = guard?.agents ?? createAgents({});
+  const redaction = createRedaction(options.redact);
   const slots = createSlots(options.maxSockets ?? MAX_SOCKETS);
   const running = new Set<AbortController>();
   let closed = false;
@@ -90,7 +95,10 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
       running.add(stop);
       try {
         const { stale: _stale, ...ending } = await perform(request, stop.signal);
-        return { ...ending, durationMs: Math.round(performance.now() - started) };
+        const durationMs = Math.round(performance.now() - started);
+        return ending.kind === 'response'
+          ? { ...ending, redaction: withHeaders(redaction, request.headers), durationMs }
+          : { ...ending, durationMs };
       } finally {
         running.delete(stop);
         request.signal?.removeEventListener('abort', onAbort);
@@ -100,6 +108,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
       closed = true;
       for (const stop of running) stop.abort();
       destroyAgents(agents);
+      guard?.close?.();
     },
   };
 }
@@ -132,7 +141,7 @@ const aborted = (): Ending => notSent('interrupted', 'ERR_ABORTED', 'The request
 
 function noSlot(url: URL): Ending {
   return notSent(
-    'timeout_connect',
+    'timeout_queue',
     'ETIMEDOUT',
     `All connections allowed to ${url.host} were busy until the timeout.`,
   );

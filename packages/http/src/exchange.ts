@@ -2,11 +2,15 @@ import * as http from 'node:http';
 import * as https from 'node:https';
 import got, { RequestError } from 'got';
 import type { AgentPair, HeldOptions } from './agents.ts';
-import { type Progress, failureClassOfError } from './classify.ts';
+import { TOO_MANY_INTERIM, failureClassOfError } from './classify.ts';
 import type { HttpFailure, HttpResponse, HttpWithheld } from './outcome.ts';
+import { type Phase, timeoutIn } from './phase.ts';
 
 /** Once the status is in, the body gets this long and no more: it is a sample or a short document, never the result. */
 const BODY_DEADLINE_MS = 1_500;
+
+/** 100, 102 and 103 come once or a few times; a peer that sends nothing else keeps this process busy for the whole timeout. */
+const INTERIM_MAX = 50;
 
 /** An error of OpenSSL is a paragraph; people need its first line. */
 const MESSAGE_CHARS = 300;
@@ -64,8 +68,8 @@ export async function exchange(options: ExchangeOptions): Promise<Ending> {
 }
 
 /**
- * connecting -> written -> answered -> ended. `written` begins in the turn in which the connected socket is assigned;
- * `answered` with the response headers, and from there the outcome can only be a response.
+ * The phases of phase.ts, then answered -> ended. `written` begins in the turn in which the connected socket is
+ * assigned; `answered` with the response headers, and from there the outcome can only be a response.
  */
 class Exchange {
   readonly #options: ExchangeOptions;
@@ -73,7 +77,8 @@ class Exchange {
   readonly #abandon = new AbortController();
   readonly #chunks: Buffer[] = [];
   #size = 0;
-  #progress: Progress = 'connecting';
+  #interim = 0;
+  #phase: Phase = 'connecting';
   #response: http.IncomingMessage | undefined;
   #isOver = false;
   #request: http.ClientRequest | undefined;
@@ -106,7 +111,7 @@ class Exchange {
         method,
         headers: requestHeaders(headers, bodyless ? undefined : (body ?? '')),
         allowGetBody: !bodyless,
-        agent: agents,
+        agent: { http: agents.http, https: agents.https },
         request: (target, native) => this.#send(target, native),
       });
       stream.on('error', (error: unknown) => this.#onError(error));
@@ -123,17 +128,40 @@ class Exchange {
   }
 
   #send(url: URL, native: https.RequestOptions): http.ClientRequest {
-    const held: https.RequestOptions & HeldOptions = { ...native, abandon: this.#abandon.signal };
+    const held: https.RequestOptions & HeldOptions = {
+      ...native,
+      abandon: this.#abandon.signal,
+      onPhase: (phase) => {
+        if (this.#phase !== 'written') this.#phase = phase;
+      },
+    };
     const request = url.protocol === 'https:' ? https.request(url, held) : http.request(url, held);
+    const { agents } = this.#options;
     this.#request = request;
     // node:http writes what is queued right after this event, in the same turn; a destroyed socket takes nothing.
     request.once('socket', (socket) => {
+      // A kept connection was made under the same policy; asked again, since this is the one place that all pass.
+      const refusal = agents.refusalOf(socket);
+      if (refusal) {
+        socket.destroy();
+        this.#onError(refusal);
+        return;
+      }
       if (this.#options.mayWrite() && !this.#isOver) {
-        this.#progress = 'written';
+        this.#phase = 'written';
         return;
       }
       socket.destroy();
       this.#end({ kind: 'withheld' });
+    });
+    request.on('information', () => {
+      this.#interim += 1;
+      if (this.#interim > INTERIM_MAX)
+        this.#fail(
+          TOO_MANY_INTERIM,
+          `More than ${INTERIM_MAX} interim answers (1xx) and no final one.`,
+          undefined,
+        );
     });
     request.once('response', (response) => this.#onHead(response));
     // got listens for upgrades and would let go of the socket without closing it. Nobody asked for one: 101 is an answer.
@@ -188,19 +216,18 @@ class Exchange {
 
   #onTimeout(): void {
     if (this.#response) return; // what the body may take is counted apart
-    const waited = this.#progress === 'connecting' ? 'connection' : 'response';
-    const name = waited === 'connection' ? 'timeout_connect' : 'timeout_response';
-    this.#fail('ETIMEDOUT', `No ${waited} within ${this.#options.timeoutMs} ms.`, name);
+    const timeout = timeoutIn(this.#phase, this.#request?.writableFinished === true);
+    this.#fail('ETIMEDOUT', `${timeout.missing} within ${this.#options.timeoutMs} ms.`, timeout.class);
   }
 
   #fail(code: string, message: string, name: HttpFailure['class'] | undefined): void {
     this.#answer(true); // the status decides, whatever happens after it
     this.#end({
       kind: 'failure',
-      class: name ?? failureClassOfError(code, this.#progress),
+      class: name ?? failureClassOfError(code, this.#phase),
       code,
       message: message.split('\n', 1)[0]?.slice(0, MESSAGE_CHARS) ?? '',
-      sent: this.#progress === 'written' ? 'maybe' : 'no',
+      sent: this.#phase === 'written' ? 'maybe' : 'no',
       stale: this.#request?.reusedSocket === true && (code === 'ECONNRESET' || code === 'EPIPE'),
     });
   }

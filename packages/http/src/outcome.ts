@@ -1,4 +1,5 @@
 import type { FailureClass } from '@breakwater/contracts/failure-class';
+import type { Redaction } from './redaction.ts';
 
 /** The peer sent a status. That decides, whatever became of the body. */
 export interface HttpResponse {
@@ -9,6 +10,8 @@ export interface HttpResponse {
   readonly body: Buffer;
   /** The body is not whole: longer than asked for, too slow, cut off or shorter than announced. */
   readonly truncated: boolean;
+  /** What samples of it must not show: the client's patterns, and the request's own credentials. */
+  readonly redaction?: Redaction;
   readonly durationMs: number;
 }
 

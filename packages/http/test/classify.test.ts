@@ -37,6 +37,7 @@ test.each([
   ['ERR_ADDRESS_BLOCKED', 'blocked_address'],
   ['EMFILE', 'internal'],
   ['ETIMEDOUT', 'timeout_connect'],
+  ['ETIMEOUT', 'timeout_dns'],
   ['ERR_INVALID_CHAR', 'internal'],
   ['', 'internal'],
   ['constructor', 'internal'],

@@ -1,62 +1,14 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { connect } from 'node:net';
 import { expect, test } from '@jest/globals';
 import { createHttpClient } from '../src/client.ts';
-import { createEgressGuard } from '../src/egress.ts';
-import type { HttpOutcome } from '../src/outcome.ts';
-import { post, rawServer, withClient, withServer } from './servers.ts';
+import { createEgressGuard, createGuardedClient } from '../src/egress.ts';
+import { withDnsServer } from './support/dns-server.ts';
+import { post, rawServer, withClient, withServer } from './support/servers.ts';
 
-async function outcomeAt(port: number, timeoutMs = 5_000): Promise<HttpOutcome> {
-  const client = createHttpClient({});
-  try {
-    return await client.request(post(port, { timeoutMs }));
-  } finally {
-    client.close();
-  }
-}
-
-test('a port where nobody listens is connection_refused, surely unsent', async () => {
-  const { server } = rawServer(() => {});
-  let free = 0;
-  await withServer(server, async (port) => {
-    free = port;
-  });
-  expect(await outcomeAt(free)).toMatchObject({
-    kind: 'failure',
-    class: 'connection_refused',
-    code: 'ECONNREFUSED',
-    sent: 'no',
-  });
-});
-
-test('a host that takes no connection is timeout_connect, surely unsent', async () => {
-  // A stopped process with a full backlog: the kernel drops further connection requests, as a dead host does.
-  const script = `const s = require('node:net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => console.log(s.address().port))`;
-  const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const [line] = (await once(child.stdout, 'data')) as [Buffer];
-  child.kill('SIGSTOP');
-  const port = Number(line.toString());
-  const fillers = Array.from({ length: 6 }, () => connect(port, '127.0.0.1').on('error', () => {}));
-  try {
-    await Promise.race(fillers.slice(0, 2).map(async (socket) => once(socket, 'connect')));
-    expect(await outcomeAt(port, 500)).toMatchObject({
-      kind: 'failure',
-      class: 'timeout_connect',
-      code: 'ETIMEDOUT',
-      sent: 'no',
-    });
-  } finally {
-    for (const socket of fillers) socket.destroy();
-    child.kill('SIGKILL');
-  }
-});
-
-test('a resolver that does not answer is timeout_connect, surely unsent', async () => {
+test('a resolver that does not answer is timeout_dns, surely unsent', async () => {
   const guard = createEgressGuard({ allow: [], allowHttp: true, lookup: () => {} });
   await withClient(async (client) => {
     const outcome = await client.request(post(0, { url: 'http://slow.example/', timeoutMs: 100 }));
-    expect(outcome).toMatchObject({ kind: 'failure', class: 'timeout_connect', sent: 'no' });
+    expect(outcome).toMatchObject({ kind: 'failure', class: 'timeout_dns', sent: 'no' });
   }, createHttpClient({ guard }));
 });
 
@@ -66,9 +18,29 @@ test('a connection that was given up does not stay behind', async () => {
     withClient(async (client) => {
       // TLS to a server that never says a word: connected, but not securely.
       const outcome = await client.request(post(0, { url: `https://127.0.0.1:${port}/`, timeoutMs: 200 }));
-      expect(outcome).toMatchObject({ kind: 'failure', class: 'timeout_connect', sent: 'no' });
+      expect(outcome).toMatchObject({ kind: 'failure', class: 'timeout_tls', sent: 'no' });
       await closed;
     }),
+  );
+});
+
+test('the budget is one: what finding the name used up is missing for the answer', async () => {
+  await withDnsServer(
+    (_name, type) => (type === 'A' ? { addresses: ['127.0.0.1'], delayMs: 700 } : {}),
+    async (resolver) =>
+      withServer(rawServer(() => {}).server, async (port) =>
+        withClient(
+          async (client) => {
+            const outcome = await client.request(
+              post(0, { url: `http://slow.example:${port}/`, timeoutMs: 1_200 }),
+            );
+            expect(outcome).toMatchObject({ kind: 'failure', class: 'timeout_response', sent: 'maybe' });
+            // With a budget for each phase it would be 1,900 ms.
+            expect(outcome.durationMs).toBeLessThan(1_850);
+          },
+          createGuardedClient({ allow: ['127.0.0.0/8'], allowHttp: true, resolvers: [resolver] }),
+        ),
+      ),
   );
 });
 
@@ -95,83 +67,6 @@ test('a name that cannot exist is a DNS failure', async () => {
     const outcome = await client.request(post(0, { url: 'http://nothing-here.invalid/', timeoutMs: 20_000 }));
     // A machine without any resolver says "temporary" instead of "not found".
     expect(outcome).toMatchObject({ kind: 'failure', class: expect.stringMatching(/^dns_/), sent: 'no' });
-  });
-});
-
-test('a server that never answers is timeout_response, perhaps sent', async () => {
-  const { server, received } = rawServer(() => {});
-  await withServer(server, async (port) => {
-    expect(await outcomeAt(port, 200)).toMatchObject({
-      kind: 'failure',
-      class: 'timeout_response',
-      code: 'ETIMEDOUT',
-      sent: 'maybe',
-    });
-    expect(received()).toContain('evt_1');
-  });
-});
-
-test('headers that drip do not outlast the timeout', async () => {
-  const { server } = rawServer((socket) => {
-    socket.write('HTTP/1.1 200 OK\r\n');
-    const drip = setInterval(() => socket.write('x: y\r\n'), 20);
-    socket.on('close', () => clearInterval(drip));
-  });
-  await withServer(server, async (port) => {
-    expect(await outcomeAt(port, 300)).toMatchObject({
-      kind: 'failure',
-      class: 'timeout_response',
-      sent: 'maybe',
-    });
-  });
-});
-
-test('endless interim answers do not outlast the timeout', async () => {
-  const { server } = rawServer((socket) => {
-    const drip = setInterval(() => socket.write('HTTP/1.1 100 Continue\r\n\r\n'), 20);
-    socket.on('close', () => clearInterval(drip));
-  });
-  await withServer(server, async (port) => {
-    expect(await outcomeAt(port, 300)).toMatchObject({
-      kind: 'failure',
-      class: 'timeout_response',
-      sent: 'maybe',
-    });
-  });
-});
-
-test.each(['resetAndDestroy', 'destroy', 'end'] as const)(
-  'a connection that the server closes unanswered (%s) is connection_reset',
-  async (close) => {
-    const { server } = rawServer((socket) => socket[close]());
-    await withServer(server, async (port) => {
-      expect(await outcomeAt(port)).toMatchObject({
-        kind: 'failure',
-        class: 'connection_reset',
-        code: 'ECONNRESET',
-        sent: 'maybe',
-      });
-    });
-  },
-);
-
-test('a connection that the server resets before reading is connection_reset', async () => {
-  const { server } = rawServer(() => {});
-  server.on('connection', (socket) => socket.resetAndDestroy());
-  await withServer(server, async (port) => {
-    expect(await outcomeAt(port)).toMatchObject({ kind: 'failure', class: 'connection_reset' });
-  });
-});
-
-test.each([
-  ['another protocol', 'SSH-2.0-OpenSSH_9.6\r\n'],
-  ['a broken header', 'HTTP/1.1 200 OK\r\nbad header\r\n\r\n'],
-  ['two lengths', 'HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab'],
-  ['headers beyond any measure', `HTTP/1.1 200 OK\r\nx: ${'y'.repeat(100_000)}\r\n\r\n`],
-])('%s in place of an answer is protocol', async (_name, text) => {
-  const { server } = rawServer((socket) => socket.write(text));
-  await withServer(server, async (port) => {
-    expect(await outcomeAt(port)).toMatchObject({ kind: 'failure', class: 'protocol', sent: 'maybe' });
   });
 });
 

@@ -5,7 +5,7 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createHttpClient } from '../src/client.ts';
 import { createEgressGuard } from '../src/egress.ts';
-import { type Certificate, post, rawServer, selfSigned, withClient, withServer } from './servers.ts';
+import { type Certificate, post, rawServer, selfSigned, withClient, withServer } from './support/servers.ts';
 
 const authorities = getCACertificates('default');
 let certificate: Certificate;

@@ -2,7 +2,7 @@ import { type IncomingMessage, type ServerResponse, createServer } from 'node:ht
 import { Readable, pipeline } from 'node:stream';
 import { expect, test } from '@jest/globals';
 import { createHttpClient } from '../src/client.ts';
-import { post, rawServer, withClient, withServer } from './servers.ts';
+import { post, rawServer, saying, withClient, withServer } from './support/servers.ts';
 
 async function answering(
   answer: (request: IncomingMessage, response: ServerResponse) => void,
@@ -14,15 +14,6 @@ async function answering(
 function* endless(): Generator<Buffer> {
   for (;;) yield Buffer.alloc(65_536, 'x');
 }
-
-/** A server that writes these bytes to whatever it gets, then leaves the connection open, ends it or resets it. */
-const saying = (text: string, then: 'hold' | 'end' | 'reset'): ReturnType<typeof rawServer> =>
-  rawServer((socket) => {
-    socket.write(text, () => {
-      if (then === 'end') socket.end();
-      if (then === 'reset') socket.resetAndDestroy();
-    });
-  });
 
 test('method, headers and the exact bytes of the body arrive, and nothing that nobody asked for', async () => {
   const body = Buffer.from([0x7b, 0x00, 0xff, 0xc3, 0x28, 0x7d]);
@@ -296,7 +287,7 @@ test('no more requests per host run at once than allowed, and the others wait wi
   );
 });
 
-test('waiting for a free connection longer than the timeout is a connect timeout with nothing sent', async () => {
+test('waiting for a free connection longer than the timeout is timeout_queue with nothing sent', async () => {
   const { server, connections } = rawServer(() => {});
   await withServer(server, async (port) =>
     withClient(
@@ -304,7 +295,7 @@ test('waiting for a free connection longer than the timeout is a connect timeout
         const hanging = client.request(post(port, { timeoutMs: 1_000 }));
         expect(await client.request(post(port, { timeoutMs: 50 }))).toMatchObject({
           kind: 'failure',
-          class: 'timeout_connect',
+          class: 'timeout_queue',
           sent: 'no',
         });
         expect(connections()).toBe(1);

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { expect, test } from '@jest/globals';
 import { createAgents } from '../src/agents.ts';
 import { createHttpClient } from '../src/client.ts';
-import { post, rawServer, withClient, withServer } from './servers.ts';
+import { post, rawServer, withClient, withServer } from './support/servers.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok';
 

@@ -53,8 +53,12 @@ export interface Keyspace {
   readonly eventJob: (jobId: string) => string;
   /** string `event key|claimed at`, dedupe ttl: first event that came with these signed bytes (sources with unsigned ids). */
   readonly replayGuard: (hash: string) => string;
-  /** zset entry -> received, 24 h: refused requests of a source, the newest 100. */
+  /** zset entry -> kept, 24 h: requests of a source that anybody may have sent, the newest 100. */
   readonly quarantine: (source: string) => string;
+  /** zset entry -> kept, 24 h: refused requests of a source whose sender knows a secret, the newest 100. */
+  readonly quarantineVerified: (source: string) => string;
+  /** zset entry -> kept, 24 h: all that is in `quarantine:<source>`, the newest 500. */
+  readonly quarantineUnverified: string;
   /** hash, 24 h: one refused request. */
   readonly quarantineEntry: (id: string) => string;
   /** hash: when a source and its secrets were last used, and a ring of its hourly counts. */
@@ -103,6 +107,8 @@ export function createKeyspace(deployment: string): Keyspace {
     eventJob: (jobId) => `${tag}:${QUEUES.events}:${jobId}`,
     replayGuard: (hash) => `${prefix}replay-guard:${hash}`,
     quarantine: (source) => `${prefix}quarantine:${source}`,
+    quarantineVerified: (source) => `${prefix}quarantine-verified:${source}`,
+    quarantineUnverified: `${prefix}quarantine-unverified`,
     quarantineEntry: (id) => `${prefix}quarantine-entry:${id}`,
     sourceUse: (source) => `${prefix}source-use:${source}`,
     endpoint: (endpointId) => `${prefix}endpoint:${endpointId}`,

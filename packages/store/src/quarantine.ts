@@ -1,11 +1,10 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import { auditEntry } from './audit.ts';
 import type { Keyspace } from './keys.ts';
 import { loadScript } from './script.ts';
 
-/** A request that was refused and may be admitted once a secret or a setting is right. */
-export interface QuarantineEntry {
+/** A refused request, without its bytes. */
+export interface QuarantineFacts {
   readonly id: string;
   readonly operator: string;
   readonly source: string;
@@ -13,28 +12,46 @@ export interface QuarantineEntry {
   readonly receivedAt: number;
   readonly code: string;
   readonly message: string;
+  readonly headers: Readonly<Record<string, readonly string[]>>;
+  readonly sizeBytes: number;
+}
+
+/** A request that was refused and may be admitted once a secret or a setting is right. */
+export interface QuarantineEntry extends Omit<QuarantineFacts, 'sizeBytes'> {
   readonly method: string;
   readonly query: string;
-  readonly headers: Readonly<Record<string, readonly string[]>>;
   readonly body: Buffer;
 }
 
-/** Strangers fill it, so it is bounded: 100 bodies of at most 64 KiB are 9 MB in base64, for a source under attack. */
+/** Of each source, and apart those whose sender knows a secret: 100 bodies of at most 64 KiB are 9 MB in base64. */
 const MAX_ENTRIES = 100;
+/** What anybody who reaches the port can fill, however many sources there are: 45 MB. */
+const MAX_UNVERIFIED = 500;
 const KEEP_MS = 24 * 60 * 60_000; // long enough for the person who is paged in the morning
 const script = loadScript('quarantine', { prelude: false });
+const release = loadScript('release-quarantine', { prelude: false });
 
-export async function writeQuarantine(redis: Redis, keys: Keyspace, entry: QuarantineEntry): Promise<void> {
+/** Keeps an entry; one of the same id stays as it is. `verified`: its sender knows a secret of the source. */
+export async function writeQuarantine(
+  redis: Redis,
+  keys: Keyspace,
+  entry: QuarantineEntry,
+  verified: boolean,
+): Promise<void> {
   const { headers, body, ...facts } = entry;
   const fields = Object.entries({
     ...facts,
     headers: JSON.stringify(headers),
+    sizeBytes: body.length,
     body: body.toString('base64'),
   }).flat();
+  const [list, all] = verified
+    ? [keys.quarantineVerified, []]
+    : [keys.quarantine, [keys.quarantineUnverified]];
   await script.run(
     redis,
-    [keys.quarantine(entry.source), keys.quarantineEntry(entry.id)],
-    [entry.id, entry.receivedAt, MAX_ENTRIES, KEEP_MS, keys.quarantineEntry(''), ...fields],
+    [keys.quarantineEntry(entry.id), list(entry.source), ...all],
+    [entry.id, MAX_ENTRIES, MAX_UNVERIFIED, KEEP_MS, keys.quarantineEntry(''), list(''), ...fields],
   );
 }
 
@@ -62,37 +79,52 @@ export async function readQuarantine(
   };
 }
 
-/** A source's entries, newest first. At most 100. */
-export async function listQuarantine(
-  redis: Redis,
-  keys: Keyspace,
-  source: string,
-): Promise<QuarantineEntry[]> {
-  const ids = await redis.zrange(keys.quarantine(source), 0, '-1');
-  const entries = await Promise.all(ids.toReversed().map((id) => readQuarantine(redis, keys, id)));
-  return entries.filter((entry) => entry !== undefined);
+const FACTS = ['operator', 'source', 'receivedAt', 'code', 'message', 'headers', 'sizeBytes'] as const;
+
+/** A source's entries, newest first. Without bodies, of which a source may hold 18 MB. */
+export async function listQuarantine(redis: Redis, keys: Keyspace, name: string): Promise<QuarantineFacts[]> {
+  const lists = [keys.quarantine(name), keys.quarantineVerified(name)];
+  const ids = (await Promise.all(lists.map((list) => redis.zrange(list, 0, '-1')))).flat();
+  const found = await Promise.all(
+    ids.map(async (id): Promise<QuarantineFacts | undefined> => {
+      const [operator, source, receivedAt, code, message, headers, sizeBytes] = await redis.hmget(
+        keys.quarantineEntry(id),
+        ...FACTS,
+      );
+      if (source === null || source === undefined) return undefined;
+      return {
+        id,
+        operator: operator ?? '',
+        source,
+        receivedAt: Number(receivedAt),
+        code: code ?? '',
+        message: message ?? '',
+        headers: Headers.parse(JSON.parse(headers ?? '{}')),
+        sizeBytes: Number(sizeBytes),
+      };
+    }),
+  );
+  return found
+    .filter((entry) => entry !== undefined)
+    .toSorted((one, other) => other.receivedAt - one.receivedAt);
 }
 
 /** Removes an entry whose events were accepted, audited in the same step. */
 export async function releaseQuarantine(
   redis: Redis,
   keys: Keyspace,
-  { id, source, operator }: QuarantineEntry,
+  { id, source, operator }: Pick<QuarantineEntry, 'id' | 'source' | 'operator'>,
   by: { readonly actor: string; readonly reason: string },
 ): Promise<void> {
-  await redis
-    .multi()
-    .del(keys.quarantineEntry(id))
-    .zrem(keys.quarantine(source), id)
-    .xadd(
-      ...auditEntry(keys.audit, {
-        action: 'quarantine.retry',
-        operator,
-        actor: by.actor,
-        source,
-        entry: id,
-        reason: by.reason,
-      }),
-    )
-    .exec();
+  await release.run(
+    redis,
+    [
+      keys.quarantineEntry(id),
+      keys.audit,
+      keys.quarantine(source),
+      keys.quarantineVerified(source),
+      keys.quarantineUnverified,
+    ],
+    [id, operator, source, by.actor, by.reason],
+  );
 }

@@ -4,7 +4,7 @@ import { createLogger } from '@breakwater/runtime/logger';
 import { sharedRedisUrl } from '../../../test/support/redis.ts';
 import { closeRedis, connectRedis, type Redis } from '../src/connection.ts';
 import { createKeyspace, type Keyspace } from '../src/keys.ts';
-import { HOURS_KEPT, noteSourceKnown, noteSourceUse, readSourceUse } from '../src/source-use.ts';
+import { HOUR_MS, HOURS_KEPT, noteSourceKnown, noteSourceUse, readSourceUse } from '../src/source-use.ts';
 
 let redis: Redis;
 let keys: Keyspace;
@@ -33,14 +33,14 @@ test('of several processes the latest use stays, whoever tells last, and their c
     noteSourceUse(redis, keys, 'order', {
       lastSeenAt: at,
       lastAcceptedAt: at,
-      hours: new Map([[500_000, 2]]),
+      hours: new Map([[400_000, 2]]),
       secrets: [{ secret, lastUsedAt: at }],
     });
   await note(2_000);
   await note(1_000);
   const { lastSeenAt, lastAcceptedAt, hours, ofSecret } = await use('order');
   expect([lastSeenAt, lastAcceptedAt, ofSecret(secret).lastUsedAt]).toEqual([2_000, 2_000, 2_000]);
-  expect([...hours]).toEqual([[500_000, 4]]);
+  expect([...hours]).toEqual([[400_000, 4]]);
 });
 
 test('since when a secret is known stays what the first process said', async () => {
@@ -67,7 +67,7 @@ test('what is kept of a secret is too little to confirm a guess', async () => {
 });
 
 test('hourly counts stay within two weeks, however long a source sends, and an hour that is told late harms none', async () => {
-  const first = 600_000;
+  const first = 300_000;
   const count = (from: number, hours: number) =>
     noteSourceUse(redis, keys, 'ring', {
       hours: new Map(Array.from({ length: hours }, (_, index) => [from + index, 1])),
@@ -81,4 +81,27 @@ test('hourly counts stay within two weeks, however long a source sends, and an h
   expect(Math.min(...hours.keys())).toBe(first + 10);
   expect(Math.max(...hours.keys())).toBe(first + HOURS_KEPT + 9);
   expect(await redis.hlen(keys.sourceUse('ring'))).toBe(HOURS_KEPT);
+});
+
+test('a process whose clock is a year ahead notes nothing for later than now', async () => {
+  const ahead = Date.now() + 365 * 86_400_000;
+  const hour = Math.floor(Date.now() / HOUR_MS);
+  await noteSourceKnown(redis, keys, 'ahead', [secret], ahead);
+  const note = (at: number) =>
+    noteSourceUse(redis, keys, 'ahead', {
+      lastSeenAt: at,
+      lastAcceptedAt: at,
+      hours: new Map([[Math.floor(at / HOUR_MS), 3]]),
+      secrets: [{ secret, lastUsedAt: at }],
+    });
+  await note(ahead);
+  await note(Date.now());
+  const { observedSince, lastSeenAt, lastAcceptedAt, hours, ofSecret } = await use('ahead');
+  const { knownSince, lastUsedAt } = ofSecret(secret);
+  for (const at of [observedSince, lastSeenAt, lastAcceptedAt, knownSince, lastUsedAt]) {
+    expect(at).toBeGreaterThan(Date.now() - 60_000);
+    expect(at).toBeLessThanOrEqual(Date.now());
+  }
+  expect([...hours.keys()].every((each) => each >= hour && each <= hour + 1)).toBe(true);
+  expect([...hours.values()].reduce((sum, each) => sum + each)).toBe(6);
 });

@@ -6,7 +6,7 @@ import { createEndpointSender } from '@breakwater/core/send-to-endpoint';
 import { startSweeper } from '@breakwater/core/sweep';
 import { createErpTargets } from '@breakwater/erp/targets';
 import { createHttpClient } from '@breakwater/http/client';
-import { createEgressGuard } from '@breakwater/http/egress';
+import { createGuardedClient } from '@breakwater/http/egress';
 import { startAlarmWorker, startEventWorker } from '@breakwater/queue/workers';
 import { createAttemptMetrics } from '@breakwater/runtime/metrics-attempts';
 import { createRegistry } from '@breakwater/runtime/metrics-process';
@@ -48,7 +48,7 @@ export async function start(
   defer('erp client', () => unused.close());
   const targets = createErpTargets(breakwater, unused);
 
-  const client = createHttpClient({ guard: createEgressGuard(breakwater.egress) });
+  const client = createGuardedClient(breakwater.egress, breakwater.samples);
   defer('http client', () => client.close());
   const perform = createEndpointSender({
     redis,

@@ -49,7 +49,7 @@ export async function start(
   });
   defer('ops', () => ops.close());
 
-  const client = createHttpClient({});
+  const client = createHttpClient(config.breakwater.samples);
   defer('http client', () => client.close());
   const targets = createErpTargets(config.breakwater, client);
   const valves = openValves(targets, { redis, keys });

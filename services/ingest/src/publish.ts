@@ -4,6 +4,7 @@ import { newId } from '@breakwater/contracts/ids';
 import { PUBLISH_LIMITS } from '@breakwater/contracts/publish';
 import type { Acceptor } from '@breakwater/core/accept';
 import type { ErrorCode } from '@breakwater/runtime/errors';
+import type { LimitedLines } from '@breakwater/runtime/log-limit';
 import type { Logger } from '@breakwater/runtime/logger';
 import type { IngestMetrics, WebhookOutcome } from '@breakwater/runtime/metrics-ingest';
 import { acceptAll, type Settled } from './accept-all.ts';
@@ -20,6 +21,7 @@ export interface PublishDeps {
   readonly authorize: (request: IncomingMessage) => BearerVerdict;
   readonly metrics: IngestMetrics;
   readonly logger: Logger;
+  readonly lines: LimitedLines;
 }
 
 /** How one request to publish ended, and what of it goes into metrics and log. */
@@ -53,7 +55,7 @@ export async function publish(
   const line = { requestId, source: RESERVED_SOURCE, code };
   // The acceptor says once that it cannot accept; in an outage one line for each request would bury that one.
   if (code === 'unavailable') deps.logger.debug(line, 'published events were sent away');
-  else deps.logger.warn(line, 'published events were refused');
+  else deps.lines.warn(`${RESERVED_SOURCE}: ${code}`, line, 'published events were refused');
   return reply;
 }
 
@@ -96,9 +98,13 @@ async function judge(deps: PublishDeps, body: Buffer, receivedAt: number): Promi
   const parsed = readPublished(body);
   if (parsed.kind === 'refused') return refusal(parsed.code, parsed.message);
   const settled = await acceptAll(parsed.events, deps.acceptor.accept, receivedAt, (error) =>
-    deps.logger.error({ source: RESERVED_SOURCE, err: error }, 'an event could not be accepted'),
+    deps.lines.error(
+      `${RESERVED_SOURCE}: internal`,
+      { source: RESERVED_SOURCE, err: error },
+      'an event could not be accepted',
+    ),
   );
-  noteDiffering(deps.logger, settled);
+  noteDiffering(deps.lines, settled);
   return { ...answerTo(settled), outcomes: settled.map(outcomeOf) };
 }
 
@@ -118,11 +124,12 @@ const outcomeOf = ({ result }: Settled): WebhookOutcome => {
 /** Ids that one log line names at most; a batch may hold a thousand. */
 const NAMED_MAX = 10;
 
-function noteDiffering(logger: Logger, settled: readonly Settled[]): void {
+function noteDiffering(lines: LimitedLines, settled: readonly Settled[]): void {
   const differing = settled.filter((each) => outcomeOf(each) === 'differs');
   if (differing.length === 0) return;
   const eventIds = differing.slice(0, NAMED_MAX).map(({ eventId }) => eventId);
-  logger.warn(
+  lines.warn(
+    `${RESERVED_SOURCE}: differs`,
     { source: RESERVED_SOURCE, outcome: 'differs', count: differing.length, eventIds },
     'a duplicate is not like the first',
   );

@@ -4,6 +4,7 @@ import { publishOpenApi } from '@breakwater/contracts/publish-openapi';
 import type { Acceptor } from '@breakwater/core/accept';
 import type { SourceRecorder } from '@breakwater/core/source-recorder';
 import { AppError, type ErrorCode, messageOf } from '@breakwater/runtime/errors';
+import { type LimitedLines, limitLines } from '@breakwater/runtime/log-limit';
 import type { Logger } from '@breakwater/runtime/logger';
 import { type IngestMetrics, UNKNOWN_SOURCE } from '@breakwater/runtime/metrics-ingest';
 import { challengeMethods } from '@breakwater/signatures/handshake';
@@ -38,6 +39,7 @@ const MAX_BUFFERED_BYTES = 256 * 1024 * 1024;
 /** The routes of ingest. Throws AppError config_invalid that lists every source whose secrets cannot be used. */
 export function createRouter(deps: RouterDeps): Express {
   const { logger, metrics } = deps;
+  const lines = limitLines(logger);
   const known = knownSources(deps.sources);
   const receiving = {
     acceptor: deps.acceptor,
@@ -72,7 +74,7 @@ export function createRouter(deps: RouterDeps): Express {
     if (received === undefined) return;
     if (received.outcome !== undefined) metrics.received(source.name, received.outcome);
     if (received.code !== undefined) metrics.refused(source.name, received.code);
-    note(logger, source.name, received, response);
+    note(logger, lines, source.name, received, response);
     answer(request, response, received.reply);
     if (received.code === undefined && received.outcome !== undefined)
       metrics.acknowledged(source.name, (performance.now() - startedAt) / 1_000);
@@ -83,7 +85,13 @@ export function createRouter(deps: RouterDeps): Express {
   app.set('query parser', false); // a source that reads the query reads it as received
   app.enable('case sensitive routing');
   app.all('/webhooks/:source', webhook);
-  const publishing = { ...receiving, metrics, logger, authorize: createBearerCheck(deps.publishToken) };
+  const publishing = {
+    ...receiving,
+    metrics,
+    logger,
+    lines,
+    authorize: createBearerCheck(deps.publishToken),
+  };
   app.all('/v1/events', async (request, response) => {
     const reply = await publish(publishing, request, response);
     if (reply !== undefined) answer(request, response, reply);
@@ -96,7 +104,7 @@ export function createRouter(deps: RouterDeps): Express {
   const onError: ErrorRequestHandler = (error: unknown, request, response, _next) => {
     const { code, message } = describeError(error);
     const requestId = newId();
-    if (code === 'internal') logger.error({ requestId, err: error }, 'a request failed');
+    if (code === 'internal') lines.error(code, { requestId, err: error }, 'a request failed');
     else logger.debug({ requestId, code }, 'a request was refused');
     response.setHeader('x-request-id', requestId);
     answer(request, response, errorReply(code, message));
@@ -124,11 +132,17 @@ function knownSources(sources: BreakwaterConfig['sources']): ReadonlyMap<string,
 }
 
 /** Whatever a person may have to find again gets a request id, in the log and in the answer. Never a payload. */
-function note(logger: Logger, source: string, received: Received, response: Response): void {
+function note(
+  logger: Logger,
+  lines: LimitedLines,
+  source: string,
+  received: Received,
+  response: Response,
+): void {
   const { code, outcome, eventId } = received;
   if (code === undefined) {
     if (outcome === 'differs' || outcome === 'replayed')
-      logger.warn({ source, outcome, eventId }, 'a duplicate is not like the first');
+      lines.warn(`${source}: ${outcome}`, { source, outcome, eventId }, 'a duplicate is not like the first');
     return;
   }
   const requestId = newId();
@@ -140,10 +154,11 @@ function note(logger: Logger, source: string, received: Received, response: Resp
     eventId,
     ...(received.error === undefined ? {} : { err: received.error }),
   };
-  if (received.error !== undefined) logger.error(line, 'an event could not be accepted');
+  const kind = `${source}: ${code}`;
+  if (received.error !== undefined) lines.error(kind, line, 'an event could not be accepted');
   // The acceptor says once that it cannot accept; in an outage one line for each request would bury that one.
   else if (outcome === 'unavailable') logger.debug(line, 'a webhook was sent away');
-  else logger.warn(line, `a webhook was refused: ${received.message}`);
+  else lines.warn(kind, line, `a webhook was refused: ${received.message}`);
 }
 
 /** The router itself refuses paths that cannot be decoded, with status 400; everything else here is a fault of ours. */

@@ -39,18 +39,24 @@ const STATUS_OF_CODE: Readonly<Record<string, string>> = {
 
 /**
  * Answers what is no HTTP. Node would also answer 400 for a stray byte behind a complete request, in the place of that
- * request's own answer: the event might be stored, and the provider be told that it was refused.
+ * request's own answer: the event might be stored, and the provider be told that it was refused. On one connection several
+ * requests may be under way (pipelining), so all that are complete get their answers first.
  */
 function answerProtocolErrors(server: Server): void {
-  const answering = new WeakMap<Duplex, ServerResponse>();
-  const remember = (request: IncomingMessage, response: ServerResponse): void =>
-    void answering.set(request.socket, response);
+  const underWay = new WeakMap<Duplex, Set<ServerResponse>>();
+  const remember = ({ socket }: IncomingMessage, response: ServerResponse): void => {
+    const responses = underWay.get(socket) ?? new Set();
+    underWay.set(socket, responses.add(response));
+    response.once('close', () => responses.delete(response));
+  };
   server.prependListener('request', remember);
   server.prependListener('checkContinue', remember);
   server.on('clientError', (error, socket) => {
-    const response = answering.get(socket);
-    if (response?.req.complete === true && !response.writableFinished) {
-      response.once('close', () => socket.destroy());
+    const last = [...(underWay.get(socket) ?? [])].findLast(
+      ({ req, writableFinished }) => req.complete && !writableFinished,
+    );
+    if (last !== undefined) {
+      last.once('close', () => socket.destroy());
       return;
     }
     const status = STATUS_OF_CODE[codeOf(error) ?? ''] ?? '400 Bad Request';

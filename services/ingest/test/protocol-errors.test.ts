@@ -1,7 +1,10 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { connectRaw, type Rig, sign, SIGNATURE, sourceWith, startIngest } from './support.ts';
+import type { AcceptResult } from '@breakwater/core/accept';
+import { connectRaw, eventually, type Rig, sign, SIGNATURE, sourceWith, startIngest } from './support.ts';
 
 const BODY = '{"id":"evt_1"}';
+const signed = (): string =>
+  `POST /webhooks/demo HTTP/1.1\r\nHost: x\r\n${SIGNATURE}: ${sign(BODY)}\r\nContent-Length: ${BODY.length}\r\n\r\n${BODY}`;
 
 let rig: Rig;
 beforeEach(async () => {
@@ -11,16 +14,7 @@ afterEach(() => rig.close());
 
 test('a stray byte behind a complete request does not turn its acknowledgement into a refusal', async () => {
   const { socket, until, closed } = await connectRaw(rig.port);
-  socket.write(
-    [
-      'POST /webhooks/demo HTTP/1.1',
-      'Host: x',
-      `${SIGNATURE}: ${sign(BODY)}`,
-      `Content-Length: ${BODY.length}`,
-      '',
-      `${BODY}x`,
-    ].join('\r\n'),
-  );
+  socket.write(`${signed()}x`);
   expect(await until(/\}$/)).toMatch(/^HTTP\/1\.1 200 /);
   await closed;
   expect(rig.events).toHaveLength(1);
@@ -40,3 +34,35 @@ test.each([
     await closed;
   },
 );
+
+test.each([
+  ['nonsense', 'NONSENSE\r\n\r\n'],
+  [
+    'a broken chunk',
+    `POST /webhooks/demo HTTP/1.1\r\nHost: x\r\n${SIGNATURE}: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n`,
+  ],
+  [
+    'two lengths',
+    'POST /webhooks/demo HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+  ],
+  ['headers beyond all measure', `GET / HTTP/1.1\r\nHost: x\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`],
+])('%s behind complete requests does not take the place of their acknowledgements', async (_, broken) => {
+  const slow = Promise.withResolvers<AcceptResult>();
+  const own = await startIngest({ demo: sourceWith() }, { accept: () => slow.promise });
+  try {
+    const { socket, text, until, closed } = await connectRaw(own.port);
+    socket.write(signed() + signed() + broken);
+    await eventually(() => own.events.length === 2, 'both events to arrive');
+    slow.resolve({ kind: 'accepted' });
+    await until(/\}HTTP[^]*\}$/);
+    await closed;
+    expect(
+      text()
+        .match(/HTTP\/1\.1 \d+/g)
+        ?.slice(0, 2),
+    ).toEqual(['HTTP/1.1 200', 'HTTP/1.1 200']);
+  } finally {
+    slow.resolve({ kind: 'accepted' });
+    await own.close();
+  }
+});

@@ -1,4 +1,5 @@
 import { DELIVERY_STATUSES, type DeliveryStatus } from '@breakwater/contracts/delivery';
+import { blameFor } from '@breakwater/contracts/failure-class';
 import { whyNoDelivery } from '@breakwater/core/dead-letters';
 import { readPolicy } from '@breakwater/store/gates';
 import { isPaused } from '@breakwater/store/endpoints';
@@ -14,10 +15,11 @@ import {
 } from '../filters.ts';
 import { limitOption, offsetOption, oneOf } from '../options.ts';
 import { withStore } from '../store-access.ts';
+import { expungeCommand } from './delivery-expunge.ts';
 import { replayCommand } from './delivery-replay.ts';
 import { remediesOf, renderDeliveries, renderDelivery } from './delivery-view.ts';
 
-/** `deliveries list|show|replay`. */
+/** `deliveries list|show|replay|expunge`. */
 export function deliveriesCommand(program: Command, context: CliContext): void {
   const deliveries = program
     .command('deliveries')
@@ -42,6 +44,7 @@ export function deliveriesCommand(program: Command, context: CliContext): void {
     .argument('<id>')
     .action(context.action((id: string) => show(context, id)));
   replayCommand(deliveries, context);
+  expungeCommand(deliveries, context);
 }
 
 interface ListOptions extends DestinationOptions {
@@ -97,6 +100,7 @@ async function show(context: CliContext, id: string): Promise<void> {
     destination: { ...delivery.destination, paused },
     scheduleLength: schedule?.length ?? null,
     remedies: Object.fromEntries(remediesOf(delivery)),
+    blame: Object.fromEntries([...remediesOf(delivery).keys()].map((name) => [name, blameFor(name) ?? null])),
     sample: sample ?? null,
   };
   context.print(result, () => renderDelivery(delivery, paused, sample, schedule?.length, context.io.now()));

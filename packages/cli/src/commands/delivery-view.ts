@@ -1,6 +1,6 @@
 import type { Attempt, Delivery } from '@breakwater/contracts/delivery';
 import { formatDuration } from '@breakwater/contracts/duration';
-import { remedyFor } from '@breakwater/contracts/failure-class';
+import { type Blame, blameFor, remedyFor } from '@breakwater/contracts/failure-class';
 import type { ResponseSample } from '@breakwater/contracts/attempt-result';
 import { count } from '../output/count.ts';
 import { printableLines } from '../output/printable.ts';
@@ -134,10 +134,19 @@ function renderTimeline({ attempts }: Delivery, now: number): string {
   );
 }
 
+const WHOSE_TURN: Readonly<Record<Blame, string>> = {
+  us: 'our turn',
+  network: "the network's turn",
+  subscriber: "the receiver's turn",
+};
+
 /** Each class once, however often it came. */
 function renderRemedies(delivery: Delivery): string {
   return [...remediesOf(delivery)]
-    .map(([failureClass, remedy]) => `${printableLines(failureClass)}: ${remedy}`)
+    .map(([failureClass, remedy]) => {
+      const blame = blameFor(failureClass);
+      return `${printableLines(failureClass)}: ${remedy}${blame ? ` (${WHOSE_TURN[blame]})` : ''}`;
+    })
     .join('\n');
 }
 

@@ -3,8 +3,7 @@ import { getEndpoint } from '@breakwater/core/destination-gates';
 import { openEndpoint } from '@breakwater/core/endpoint-secrets';
 import { checkEndpointUrl } from '@breakwater/core/endpoint-rules';
 import { type EndpointTest, testEndpoint } from '@breakwater/core/test-endpoint';
-import { createHttpClient } from '@breakwater/http/client';
-import { createEgressGuard } from '@breakwater/http/egress';
+import { createGuardedClient } from '@breakwater/http/egress';
 import { createSecretBox } from '@breakwater/store/secret-box';
 import type { Command } from 'commander';
 import type { CliContext } from '../context.ts';
@@ -40,7 +39,7 @@ async function test(context: CliContext, id: string, { dryRun }: { dryRun?: bool
       );
       return EXIT.ok;
     }
-    const client = createHttpClient({ guard: createEgressGuard(config.egress) });
+    const client = createGuardedClient(config.egress, config.samples);
     try {
       const result = await testEndpoint(
         { redis, keys, client, secrets, signal: context.io.signal },

@@ -4,7 +4,12 @@ import { requestOf, retryQuarantined, type RetryResult } from '@breakwater/core/
 import { AppError } from '@breakwater/runtime/errors';
 import { pause } from '@breakwater/runtime/poll';
 import { explainRequest } from '@breakwater/signatures/explain';
-import { listQuarantine, type QuarantineEntry, readQuarantine } from '@breakwater/store/quarantine';
+import {
+  listQuarantine,
+  type QuarantineEntry,
+  type QuarantineFacts,
+  readQuarantine,
+} from '@breakwater/store/quarantine';
 import { type Command, Option } from 'commander';
 import type { CliContext } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -60,14 +65,14 @@ function sourcesOf(context: CliContext, only: string | undefined): Named[] {
   return asked;
 }
 
-async function entriesOf({ redis, keys }: Store, sources: readonly Named[]): Promise<QuarantineEntry[]> {
+async function listed({ redis, keys }: Store, sources: readonly Named[]): Promise<QuarantineFacts[]> {
   const lists = await Promise.all(sources.map(([name]) => listQuarantine(redis, keys, name)));
   return lists.flat().toSorted((one, other) => other.receivedAt - one.receivedAt);
 }
 
 async function list(context: CliContext, only: string | undefined): Promise<void> {
   const sources = sourcesOf(context, only);
-  const found = await withStore(context, (store) => entriesOf(store, sources));
+  const found = await withStore(context, (store) => listed(store, sources));
   const entries = found.map(factsOf);
   context.print({ entries, nextOffset: null }, () =>
     entries.length === 0
@@ -91,14 +96,14 @@ async function list(context: CliContext, only: string | undefined): Promise<void
   );
 }
 
-const factsOf = ({ id, source, receivedAt, code, message, headers, body }: QuarantineEntry) => ({
+const factsOf = ({ id, source, receivedAt, code, message, headers, sizeBytes }: QuarantineFacts) => ({
   id,
   source,
   receivedAt,
   code,
   message,
   headers: Object.keys(headers),
-  sizeBytes: body.length,
+  sizeBytes,
 });
 
 /** Throws AppError not_found, for another operator's too. */
@@ -126,7 +131,7 @@ async function show(context: CliContext, id: string, { body }: { body?: boolean 
     request: requestOf(entry),
   });
   const result = {
-    ...factsOf(entry),
+    ...factsOf({ ...entry, sizeBytes: entry.body.length }),
     now,
     slips,
     ...(body && { body: entry.body.toString('utf8') }),
@@ -172,21 +177,22 @@ async function retry(context: CliContext, ids: readonly string[], options: Retry
   if (only !== undefined && !all) throw new AppError('request_invalid', '--source belongs to --all.');
   const sources = sourcesOf(context, only);
   const results = await withStore(context, async (store) => {
-    const entries = all
-      ? await entriesOf(store, sources)
-      : await Promise.all(ids.map((id) => entryOf(context, store, id)));
-    const judged = entries.map((entry) => ({ entry, source: sourceOf(context, entry) }));
+    // Oldest first, as they would have come; one at a time in memory.
+    const asked = all ? (await listed(store, sources)).map(({ id }) => id).toReversed() : ids;
+    if (!all)
+      await Promise.all(asked.map(async (id) => sourceOf(context, await entryOf(context, store, id))));
     const run = async (acceptor?: Acceptor): Promise<{ id: string; result: RetryResult }[]> => {
       const doors = acceptor && { ...store, acceptor, by: { actor: context.actor, reason } };
       const done: { id: string; result: RetryResult }[] = [];
-      // Oldest first, as they would have come.
-      for (const { entry, source } of judged.toReversed()) {
+      for (const id of asked) {
         if (context.io.signal.aborted) break;
-        done.push({ id: entry.id, result: await retryQuarantined(entry, source, doors) });
+        const entry = await readQuarantine(store.redis, store.keys, id);
+        if (entry === undefined) continue; // somebody else's retry was faster, or its time was over
+        done.push({ id, result: await retryQuarantined(entry, sourceOf(context, entry), doors) });
       }
       return done;
     };
-    return dryRun || judged.length === 0 ? run() : withAcceptor(context, run);
+    return dryRun || asked.length === 0 ? run() : withAcceptor(context, run);
   });
   context.print({ ok: true, dryRun, results }, () =>
     results.length === 0

@@ -1,0 +1,176 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { newId } from '@breakwater/contracts/ids';
+import { freePort } from '../../../test/support/free-port.ts';
+import { sharedRedisUrl } from '../../../test/support/redis.ts';
+import { waitUntil } from '../../../test/support/wait-until.ts';
+import { type Attack, attacks } from './hostile-requests.ts';
+import { deliver, SECRET, SIGNATURE } from './support.ts';
+
+const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+const TOKEN = 'a-publish-token-for-tests';
+const AUTH = `{ kind: signature, algorithm: hmac-sha256, signature: { header: ${SIGNATURE}, prefix: sha256=, encoding: hex } }`;
+const SECRETS = `secrets: [{ id: first, value: ${SECRET} }]`;
+const CONFIG = `
+sources:
+  demo: { ${SECRETS}, auth: ${AUTH}, eventId: { pointer: /id } }
+  packed: { ${SECRETS}, auth: ${AUTH}, eventId: { pointer: /id }, request: { encodings: [gzip], signedBytes: decoded } }
+  sealed: { ${SECRETS}, auth: ${AUTH}, eventId: { pointer: /id }, request: { encodings: [gzip], signedBytes: received } }
+  items: { preset: adyen, secrets: [{ id: first, value: "44782DEF547AAA06" }] }
+publishToken: ${TOKEN}
+`;
+
+let directory: string;
+let child: ChildProcess;
+let output = '';
+let [port, opsPort] = [0, 0];
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'ingest-hostile-'));
+  const config = join(directory, 'breakwater.config.yaml');
+  await writeFile(config, CONFIG);
+  [port, opsPort] = await Promise.all([freePort(), freePort()]);
+  child = spawn(process.execPath, [MAIN], {
+    env: {
+      PATH: process.env['PATH'],
+      BREAKWATER_CONFIG: config,
+      REDIS_URL: sharedRedisUrl(),
+      KEY_PREFIX: `t${newId()}`,
+      PORT: String(port),
+      OPS_PORT: String(opsPort),
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  for (const stream of [child.stdout, child.stderr])
+    stream?.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  await waitUntil(
+    async () => {
+      if (child.exitCode !== null) return 'exited';
+      return (await fetch(`http://127.0.0.1:${opsPort}/readyz`)).ok && 'ready';
+    },
+    { what: 'ingest to be ready', timeoutMs: 30_000 },
+  );
+  if (child.exitCode !== null) throw new Error(output);
+}, 40_000);
+afterAll(async () => {
+  child.kill('SIGKILL');
+  await rm(directory, { recursive: true });
+});
+
+/** What came back, up to a limit. Ends when the server closes, or has answered and says no more for a while. */
+async function attack({ bytes, cut }: Attack): Promise<string> {
+  const ended = Promise.withResolvers<void>();
+  let answer = '';
+  let timer: NodeJS.Timeout | undefined;
+  const socket = connect(port, '127.0.0.1', () => {
+    socket.write(bytes);
+    if (cut) socket.resetAndDestroy();
+  });
+  const quiet = (ms: number): void => {
+    clearTimeout(timer);
+    timer = setTimeout(() => socket.destroy(), ms);
+  };
+  quiet(2_000);
+  socket.on('data', (chunk: Buffer) => {
+    if (answer.length < 50_000) answer += chunk.toString('latin1');
+    quiet(50);
+  });
+  socket.on('error', () => undefined); // a reset is what many of them deserve
+  socket.on('close', () => ended.resolve());
+  await ended.promise;
+  clearTimeout(timer);
+  return answer;
+}
+
+async function storm(list: readonly Attack[]): Promise<Map<string, Set<string>>> {
+  const statuses = new Map<string, Set<string>>();
+  const all = list.values();
+  const work = async (): Promise<void> => {
+    for (const each of all) {
+      const answer = await attack(each);
+      expect(answer).not.toMatch(/\n {4}at |node:|\.ts:\d/);
+      const seen = statuses.get(each.kind) ?? new Set();
+      for (const [, status = ''] of answer.matchAll(/HTTP\/1\.1 (\d{3})/g)) seen.add(status);
+      statuses.set(each.kind, seen);
+    }
+  };
+  await Promise.all(Array.from({ length: 64 }, work));
+  return statuses;
+}
+
+/** Uploads that have begun and go on no further. */
+const drip = async (count: number): Promise<Socket[]> =>
+  Promise.all(
+    Array.from({ length: count }, async (_, index) => {
+      const connected = Promise.withResolvers<void>();
+      const socket = connect(port, '127.0.0.1', connected.resolve);
+      socket.on('error', connected.resolve);
+      await connected.promise;
+      socket.write(
+        index % 2 === 0
+          ? 'POST /webhooks/demo HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n{"id":'
+          : 'POST /webhooks/demo HTTP/1.1\r\nHo',
+      );
+      return socket;
+    }),
+  );
+
+async function memory(): Promise<{ heap: number; rss: number; external: number }> {
+  const text = await (await fetch(`http://127.0.0.1:${opsPort}/metrics`)).text();
+  const read = (name: string): number =>
+    Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]) / 2 ** 20;
+  return {
+    heap: read('nodejs_heap_size_used_bytes'),
+    rss: read('process_resident_memory_bytes'),
+    external: read('nodejs_external_memory_bytes'),
+  };
+}
+
+/** MiB that memory may grow by. What would be kept of 2,000 requests of 17 KiB on average is more. */
+const GROWTH = 45;
+
+test('thousands of malformed requests change nothing: no event, no memory, no flood of the log, good requests answered', async () => {
+  const dripping = await drip(100);
+  // The first round fills caches and compiles; what grows afterwards would go on growing.
+  const first = await storm(attacks(1_000, 1));
+  const before = await memory();
+  const second = await storm(attacks(2_000, 2));
+
+  for (const [kind, statuses] of [...first, ...second])
+    expect([kind, [...statuses].filter((status) => !/^(?:4\d\d|503|100)$/.test(status))]).toEqual([kind, []]);
+  expect([...second.keys()].length).toBeGreaterThan(15);
+  for (const [index, id] of ['good-1', 'good-2'].entries()) {
+    const answer = await deliver(port, JSON.stringify({ id }));
+    expect([index, answer.status, JSON.parse(answer.text)]).toEqual([
+      index,
+      200,
+      { ok: true, eventId: id, deduped: false },
+    ]);
+  }
+  for (const socket of dripping) socket.destroy();
+
+  // Until the collector has been there; each look at the metrics makes some work for it.
+  await waitUntil(
+    async () => {
+      const now = await memory();
+      const grown = [now.heap - before.heap, now.external - before.external];
+      return (
+        grown.every((each) => each < GROWTH) ||
+        Promise.reject(new Error(`grown by ${grown.join(' and ')} MiB`))
+      );
+    },
+    { what: 'memory as before', timeoutMs: 40_000 },
+  );
+  expect((await memory()).rss - before.rss).toBeLessThan(300);
+
+  expect(child.exitCode).toBeNull();
+  const lines = output.split('\n');
+  expect(lines.length).toBeLessThan(1_200); // twenty of a kind in a minute
+  expect(output).not.toMatch(/\n {4}at |"stack"|"level":(?:50|60)/);
+  for (const secret of [SECRET, TOKEN, '44782DEF547AAA06', 'sha256=']) expect(output).not.toContain(secret);
+}, 150_000);
