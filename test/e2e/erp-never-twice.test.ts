@@ -32,7 +32,7 @@ async function startErp(dataFile: string): Promise<void> {
 }
 const erpUrl = (): string => `http://127.0.0.1:${simulator.port}`;
 
-async function faults(faults: Record<string, unknown>): Promise<void> {
+async function setFaults(faults: Record<string, unknown>): Promise<void> {
   const headers = { 'content-type': 'application/json' };
   const answer = await fetch(`${erpUrl()}/api/faults`, {
     method: 'PUT',
@@ -75,7 +75,7 @@ const allDone = (count: number): Promise<readonly Delivery[]> =>
     { what: 'every delivery to be sent or a dead letter', timeoutMs: 120_000, intervalMs: 500 },
   );
 
-async function open(timeout: string): Promise<void> {
+async function openRig(timeout: string): Promise<void> {
   rig = await startRig({
     config: configOf(timeout),
     schedule: '0s,1s,1s,2s,2s,3s',
@@ -101,8 +101,8 @@ const ORDERS = 16;
 test('kills, restarts, lost answers and a client that gives up too early: one document per order, or a dead letter that says why', async () => {
   // Up to 1.5 s for a document, and its client gives up after one: it is created all the same.
   const unreliable = { latencyMs: [100, 1_500], errorRate: 0.2, dropAfterPost: 0.15 };
-  await open('1s');
-  await faults(unreliable);
+  await openRig('1s');
+  await setFaults(unreliable);
   const replica = await rig.addReplica('erp-consumer');
   const orders = Array.from({ length: ORDERS }, (_, nth) =>
     orderPaid(`order-${nth}`, { warehouse: `W${nth % 8}` }),
@@ -122,7 +122,7 @@ test('kills, restarts, lost answers and a client that gives up too early: one do
   await simulator.close(); // breaks off what it works at
   await startErp(dataFile);
   proxy.target = erpUrl();
-  await faults({ latencyMs: 20, errorRate: 0.2, dropAfterPost: 0.15 });
+  await setFaults({ latencyMs: 20, errorRate: 0.2, dropAfterPost: 0.15 });
 
   const ended = await allDone(ORDERS);
   const reasons = ended.filter(({ status }) => status === 'dead_letter').map(({ reason }) => reason);
@@ -132,7 +132,7 @@ test('kills, restarts, lost answers and a client that gives up too early: one do
     expect([reference, counts.get(reference) ?? 0]).toEqual([reference, status === 'sent' ? 1 : 0]);
 
   // Everything once more: the dead ones, and some that were sent.
-  await faults({});
+  await setFaults({});
   const replays = ended
     .filter(({ status }) => status === 'sent')
     .slice(0, 2)
@@ -151,7 +151,7 @@ test('kills, restarts, lost answers and a client that gives up too early: one do
 }, 180_000);
 
 test('a replica that is stopped past its lease, once before it writes and once before it is answered, writes nothing when it wakes', async () => {
-  await open('2s');
+  await openRig('2s');
   const released = Promise.withResolvers<void>();
   const until = released.promise;
   const isOf = (name: string, { url, body }: { url: string; body: string }): boolean =>

@@ -26,6 +26,21 @@ test('two attempts of one key are never in flight at once, and another key is no
   expect(await store.running(`${erp}/a`)).toEqual([a2]);
 });
 
+test('a hand-off whose answer was lost is given again to the resent command, and to nobody else', async () => {
+  const store = new Store();
+  const erp = await store.erp(10);
+  const [a1 = '', a2 = ''] = await keyed(store, erp, ['a', 'a']);
+  const go = await store.go(a1);
+  await store.begin(a2);
+  const handOffToken = newId();
+  const first = await store.end(go, 'posted', { handOffToken });
+  expect(first.handOff?.delivery).toBe(a2);
+  expect((await store.end(go, 'posted', { handOffToken })).handOff).toEqual(first.handOff);
+  expect((await store.end(go, 'posted', { handOffToken: newId() })).handOff).toBeUndefined();
+  await store.end(first.handOff!, 'posted');
+  expect((await store.end(go, 'posted', { handOffToken })).handOff).toBeUndefined(); // done meanwhile
+});
+
 test('work without a key waits for nobody but the target', async () => {
   const store = new Store();
   const erp = await store.erp(2);
@@ -124,7 +139,7 @@ test('work of one key is begun in the order of acceptance, whichever alarm rings
 });
 
 /** Accepted in this order, one ms after the other. */
-async function accepted(store: Store, erp: string, count: number): Promise<string[]> {
+async function inOrder(store: Store, erp: string, count: number): Promise<string[]> {
   const from = (await store.now()) - 60_000;
   const ids: string[] = [];
   for (let nth = 0; nth < count; nth += 1)
@@ -135,7 +150,7 @@ async function accepted(store: Store, erp: string, count: number): Promise<strin
 test('who finds its key free lets those go first that were accepted before and have not begun', async () => {
   const store = new Store();
   const erp = await store.erp(10);
-  const [first = '', ...others] = await accepted(store, erp, 5);
+  const [first = '', ...others] = await inOrder(store, erp, 5);
   for (const id of others.toReversed()) expect(await store.begin(id)).toEqual({ kind: 'parked', why: 'cap' });
   let next: Go | undefined = await store.go(first);
   const order: string[] = [];
@@ -160,7 +175,7 @@ test('one that was accepted earlier and fanned out later goes first, as long as 
 test('an attempt that sent nothing keeps its place before those of its key that were accepted later', async () => {
   const store = new Store();
   const erp = await store.erp(10);
-  const [first = '', second = ''] = await accepted(store, erp, 2);
+  const [first = '', second = ''] = await inOrder(store, erp, 2);
   await store.end(await store.go(first), 'deferred');
   expect(await store.begin(second)).toEqual({ kind: 'parked', why: 'cap' });
 });
@@ -168,7 +183,7 @@ test('an attempt that sent nothing keeps its place before those of its key that 
 test('a failed one that waits for its retry keeps nobody of its key waiting', async () => {
   const store = new Store();
   const erp = await store.erp(10);
-  const [first = '', second = ''] = await accepted(store, erp, 2);
+  const [first = '', second = ''] = await inOrder(store, erp, 2);
   await store.end(await store.go(first), 'failed');
   await store.go(second);
 });
@@ -176,7 +191,7 @@ test('a failed one that waits for its retry keeps nobody of its key waiting', as
 test('a name in the line of a key of which nothing comes any more stops nobody', async () => {
   const store = new Store();
   const erp = await store.erp(10);
-  const [id = ''] = await accepted(store, erp, 1);
+  const [id = ''] = await inOrder(store, erp, 1);
   await store.redis.zadd(`${store.keys.gate(`${erp}/a`)}:line`, 1, `${newId()}.${erp}`);
   await store.go(id);
   expect(await store.redis.exists(`${store.keys.gate(`${erp}/a`)}:line`)).toBe(0);
