@@ -1,5 +1,5 @@
 import { findSpan } from '@breakwater/contracts/json-spans';
-import { parsePointer, textAt } from '@breakwater/contracts/pointer';
+import { parsePointer, resolvePointer, textAt } from '@breakwater/contracts/pointer';
 import type { Source } from '@breakwater/contracts/source-config';
 import type { Scope } from '@breakwater/contracts/source-parts';
 import { type HeaderRead, mediaTypeOf, readHeader, type SignedRequest } from './headers.ts';
@@ -61,6 +61,14 @@ export class ParsedBody {
     const tokens = parsePointer(pointer) ?? [];
     if (mayRepeat(source, tokens) && findSpan(source, tokens) === 'repeated') return { kind: 'repeated' };
     return { kind: 'one', text };
+  }
+
+  /** Is the value at a pointer `true` or `false`? Such a value tells facts apart only beside others. */
+  isBooleanAt(pointer: string): boolean {
+    return (
+      this.#parse.format !== 'xml' &&
+      typeof resolvePointer(this.#read()?.value, parsePointer(pointer) ?? []) === 'boolean'
+    );
   }
 
   /** The body as JSON, with its text. Undefined where it is none. */
