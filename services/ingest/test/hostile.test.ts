@@ -175,7 +175,7 @@ test('thousands of malformed requests change nothing: no event, no memory, no fl
         Promise.reject(new Error(`grown by ${grown.join(' and ')} MiB`))
       );
     },
-    { what: 'memory as before', timeoutMs: 40_000, intervalMs: 200 },
+    { what: 'memory as before', timeoutMs: 90_000, intervalMs: 200 },
   );
   expect((await memory()).rss - before.rss).toBeLessThan(450);
 
@@ -184,4 +184,4 @@ test('thousands of malformed requests change nothing: no event, no memory, no fl
   expect(lines.length).toBeLessThan(600); // twenty of a kind in a minute
   expect(output).not.toMatch(/\n {4}at |"stack"|"level":(?:50|60)/);
   for (const secret of [SECRET, TOKEN, '44782DEF547AAA06', 'sha256=']) expect(output).not.toContain(secret);
-}, 150_000);
+}, 200_000);
