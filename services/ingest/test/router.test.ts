@@ -1,16 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createRouter } from '../src/router.ts';
-import {
-  call,
-  codeOf,
-  deliver,
-  type Rig,
-  SECRET,
-  sign,
-  SIGNATURE,
-  sourceWith,
-  startIngest,
-} from './support.ts';
+import { call, deliver, type Rig, SECRET, sign, SIGNATURE, sourceWith, startIngest } from './support.ts';
 
 const NOW_MS = 1_700_000_000_000;
 const BODY = '{"id":"evt_1","type":"paid","order":"o-7","amount":1.10}';
