@@ -36,7 +36,10 @@ export const ERROR_CODES = {
     remedy: 'The receiver already had this. Confirm that it dedupes durably (--acknowledge-duplicates).',
   },
   storm_ended: { status: 500, remedy: 'Mend what the message names; a storm may be repeated.' },
-  address_blocked: { status: 400, remedy: 'Use a public https address, or allow the range in egress.allow.' },
+  address_blocked: {
+    status: 400,
+    remedy: 'Use a public https address, or allow http (egress.allowHttp) or the range (egress.allow).',
+  },
   encryption_keys_missing: { status: 500, remedy: 'Set ENCRYPTION_KEYS (openssl rand -base64 32).' },
   secret_unreadable: {
     status: 500,
