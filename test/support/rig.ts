@@ -111,7 +111,7 @@ async function build(options: RigOptions, stack: AsyncDisposableStack): Promise<
     const child = spawnService(service, env, own, guard);
     replicas.push(child);
     await becomeReady(service, child, opsPort);
-    return { kill: () => child.kill(), url: `http://127.0.0.1:${port}` };
+    return { pid: child.pid, kill: () => child.kill(), url: `http://127.0.0.1:${port}` };
   };
   await Promise.all((options.services ?? ALL).map(start));
   const cli = (...args: string[]): Promise<CliResult> => runCli(args, env, guard);
