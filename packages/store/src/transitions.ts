@@ -192,7 +192,7 @@ export class Transitions {
     const reply = await scripts.sweepAlarms.run(
       this.#redis,
       [this.#keys.alarms(queue)],
-      [...this.#common(), limit],
+      [...this.#common(), limit, this.#keys.alarmJob(queue, '')],
     );
     const alarms: Alarm[] = [];
     for (let index = 0; index < reply.length; index += 3) {
