@@ -307,3 +307,16 @@ test('an operator has three runs under way at once; a fourth, or one that would 
   await store.end(await store.go(ids[3] ?? '', bulkAlarm(ids[3] ?? '', fourth)), 'sent'); // and it is done
   expect(await change(store, first, 'resume')).toBeUndefined();
 });
+
+test('a slot that is kept for a delivery of a bulk run is used at once: its job stands in no line of retries', async () => {
+  const store = new Store({ ...AT_ONCE, scheduleMs: [0, 0] });
+  const endpoint = await store.endpoint(1);
+  const waits = await dead(store, endpoint);
+  const busy = await store.go(await store.delivery(endpoint));
+  const run = await startRun(store, [waits]);
+  expect((await advance(store, run)).alarms).toMatchObject([{ bulk: true }]);
+  expect(await store.begin(waits, bulkAlarm(waits, run))).toMatchObject({ kind: 'parked', why: 'cap' });
+  const { alarms } = await store.end(busy, 'sent');
+  expect(alarms).toEqual([{ alarmId: bulkAlarm(waits, run), waitMs: 0, bulk: false }]);
+  expect(await store.running(endpoint)).toEqual([waits]);
+});
