@@ -69,6 +69,10 @@ export const ERROR_CODES = {
     status: 401,
     remedy: 'Use a token of this deployment (publishToken, PUBLISH_TOKEN, publishTokens).',
   },
+  too_many_runs: {
+    status: 409,
+    remedy: 'Wait until one has ended (replays list), or cancel one (replays cancel <run>) and start again.',
+  },
 } as const satisfies Record<string, { status: number; remedy: string }>;
 export type ErrorCode = keyof typeof ERROR_CODES;
 

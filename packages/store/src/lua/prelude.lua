@@ -83,6 +83,15 @@ local function stop_run(P, run, state, why, now)
   redis.call('ZREM', P .. 'replay-active', run)
   for _, part in ipairs({ '', ':ids', ':notes' }) do redis.call('PEXPIRE', name .. part, RUN_KEEP_MS) end
 end
+-- Bulk runs of an operator that are under way, when they are as many as there may be: each takes a share of the slots from others.
+local function too_many_runs(P, operator, atMost)
+  local theirs = {}
+  for _, run in ipairs(redis.call('ZRANGE', P .. 'replay-active', 0, -1)) do
+    local v = redis.call('HMGET', P .. 'replay-run:' .. run, 'operator', 'state')
+    if v[1] == operator and v[2] == 'running' then theirs[#theirs + 1] = run end
+  end
+  return #theirs >= atMost and theirs
+end
 local RUN_NOTES = 200 -- enough to see what goes wrong; the counts are complete
 local function note_run(P, run, text)
   local notes = P .. 'replay-run:' .. run .. ':notes'
