@@ -4,6 +4,7 @@ import type { Keyspace } from '@breakwater/store/keys';
 import { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { EVENT_STREAM_LENGTH, quiet } from './connection.ts';
+import { type FailedEvent, failedEventPages } from './failed-event-pages.ts';
 
 export interface QueueDepth {
   readonly queue: string;
@@ -16,6 +17,8 @@ export interface QueueMaintenance {
   readonly shadow: (delivery: string, wanted: DeadLetterJob | undefined) => Promise<void>;
   /** Runs failed `events` jobs again, oldest first. Resolves to how many. */
   readonly retryFailedEvents: (limit: number) => Promise<number>;
+  /** Failed `events` jobs, page by page. */
+  readonly eachFailedEvent: () => AsyncIterable<FailedEvent[]>;
   /** Events that wait for fan-out. */
   readonly waitingEvents: () => Promise<number>;
   /** How long the oldest of them has waited, ms; 0 when none does. */
@@ -56,6 +59,7 @@ export function createQueueMaintenance(redis: Redis, keys: Keyspace, logger: Log
       }
       return failed.length;
     },
+    eachFailedEvent: () => failedEventPages(events),
     waitingEvents: () => events.getWaitingCount(),
     async oldestWaitingEventMs() {
       // Not getJobs, which would read the bodies too: up to 25 MiB each.

@@ -20,6 +20,12 @@ export interface FleetSnapshot {
   readonly pastDue: readonly Sample[];
   readonly lastSeen: readonly Sample[];
   readonly silent: readonly Sample[];
+  /** What the latest scheduled reconciliation counted; empty where there is none that is fresh. */
+  readonly reconcileMissing: readonly Sample[];
+  readonly reconcileDuplicate: readonly Sample[];
+  readonly reconcileUnknown: readonly Sample[];
+  readonly reconcileAge: readonly Sample[];
+  readonly oldestOpen: readonly Sample[];
   /** Always 1: carries who is paged for a target. */
   readonly targetInfo: readonly Sample[];
   readonly redisMemoryUsed: readonly Sample[];
@@ -98,6 +104,41 @@ const METRICS: readonly (readonly [keyof FleetSnapshot, Kind, string, readonly s
     'Age of the latest verified request of a source.',
   ],
   ['silent', 'gauge', 'source_silent', ['source'], '1 where a source that usually sends has gone quiet.'],
+  [
+    'reconcileMissing',
+    'gauge',
+    'reconcile_missing',
+    ['target'],
+    'Accepted events without a posting that nothing in flight will make.',
+  ],
+  [
+    'reconcileDuplicate',
+    'gauge',
+    'reconcile_duplicate',
+    ['target'],
+    'Documents at the ERP beyond the one of their event.',
+  ],
+  [
+    'reconcileUnknown',
+    'gauge',
+    'reconcile_unknown',
+    ['target'],
+    'Events whose last attempt has no clear result.',
+  ],
+  [
+    'reconcileAge',
+    'gauge',
+    'reconcile_age_seconds',
+    ['target', 'depth'],
+    "Since the latest scheduled reconciliation began: records (ours) or erp (compared with the ERP's documents).",
+  ],
+  [
+    'oldestOpen',
+    'gauge',
+    'oldest_open_seconds',
+    ['destination'],
+    'Age of the oldest delivery that is pending, failed or held; 0 where none is.',
+  ],
   ['targetInfo', 'gauge', 'target_info', ['target', 'owner'], 'Always 1; names the owner of an ERP target.'],
   ['redisMemoryUsed', 'gauge', 'redis_memory_used_bytes', [], 'Memory that Redis uses.'],
   [

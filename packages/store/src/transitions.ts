@@ -96,6 +96,7 @@ const scripts = {
   sweepGates: loadScript('sweep-gates', { prelude: true }),
   setGate: loadScript('set-gate', { prelude: true }),
   buryRemoved: loadScript('bury-removed', { prelude: true }),
+  armAgain: loadScript('arm-again', { prelude: true }),
   shadowDone: loadScript('shadow-done', { prelude: false }),
 };
 
@@ -273,6 +274,16 @@ export class Transitions {
       [this.#keys.prefix, ...deliveries],
     );
     return Number(buried);
+  }
+
+  /** Arms a delivery that nobody would come back to; the sweeper adds its job. Resolves to whether it was one. */
+  async armAgain(delivery: string): Promise<boolean> {
+    const [armed] = await scripts.armAgain.run(
+      this.#redis,
+      [this.#keys.delivery(delivery)],
+      [...this.#common(), delivery],
+    );
+    return armed === 1;
   }
 
   /** Dead letters, or deliveries that were, whose shadow job has to be brought into line, with the number of the change. */

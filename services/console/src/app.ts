@@ -1,5 +1,6 @@
 import { openDeliveries } from '@breakwater/core/delivery-deps';
 import { countDocuments, type DocumentCount, takeSnapshot } from '@breakwater/core/fleet-snapshot';
+import { startReconciliation } from '@breakwater/core/reconcile-schedule';
 import { createErpTargets, type ReadyErpTarget } from '@breakwater/erp/targets';
 import { createHttpClient } from '@breakwater/http/client';
 import { messageOf } from '@breakwater/runtime/errors';
@@ -16,7 +17,7 @@ const SNAPSHOT_EVERY_MS = 2_000;
 const SNAPSHOT_VALID_MS = 30_000;
 const DOCUMENTS_EVERY_MS = 30_000;
 
-/** Exports the ledger: the figures of the whole fleet, once. */
+/** Exports the ledger, the figures of the whole fleet, once; and reconciles events with postings. */
 export async function start(
   config: ServiceConfig,
   context: ServiceContext,
@@ -54,12 +55,16 @@ export async function start(
   const stopSnapshots = startLoop(
     SNAPSHOT_EVERY_MS,
     async () => {
-      const snapshot = await takeSnapshot({ ...deliveries, targets, sources }, counts);
+      const snapshot = await takeSnapshot(
+        { ...deliveries, targets, sources, config: config.breakwater },
+        counts,
+      );
       taken = { snapshot, takenAt: performance.now() };
     },
     (error) => logger.warn({ reason: messageOf(error) }, 'the ledger could not be read'),
   );
   defer('snapshots', stopSnapshots);
+  defer('reconciliation', startReconciliation({ ...deliveries, targets, config: config.breakwater }));
   return { opsPort: ops.port };
 }
 
