@@ -57,12 +57,12 @@ for i = 1, #page, 2 do
   if at > till then reply[7] = 1; break end
   reply[2], reply[5], reply[6] = reply[2] + 1, string.format('%.0f', at), event
   local name = P .. 'event:' .. event
-  local plan = redis.call('HGET', name, 'plan')
+  local plan, leaving = unpack(redis.call('HMGET', name, 'plan', 'leaving')) -- one that leaves has lost some of its deliveries rightly
   local id = event .. '.' .. destination
   local v = redis.call('HMGET', key(P, id), unpack(FACTS))
   local planned = plan and string.find(plan, wanted, 1, true) ~= nil
   local owner = not plan and not v[1] and owner_of(id)
-  if v[1] or planned or owner or plan == '[]' then
+  if not leaving and (v[1] or planned or owner or plan == '[]') then
     local f = {}
     for n, field in ipairs(FACTS) do if v[n] then f[field] = v[n] end end
     local document = KEYS[2] ~= '' and redis.call('HGET', KEYS[2], id) or nil
