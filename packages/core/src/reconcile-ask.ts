@@ -61,7 +61,10 @@ export function createAsker(deps: AskDeps, target: ReadyErpTarget, signal: Abort
       if (receipts === undefined) return finding;
       if (receipts.length > 1) return postedTwice(suspect, judgement, receipts);
       if (receipts.length === 1) return undefined;
-      return classify({ ...suspect, document: undefined }, { ...judgement, listedAt: judgement.listedAt ?? judgement.now });
+      return classify(
+        { ...suspect, document: undefined },
+        { ...judgement, listedAt: judgement.listedAt ?? judgement.now },
+      );
     },
     take() {
       const count = asked;
@@ -83,4 +86,3 @@ function receiptsIn(answer: FindResult): readonly string[] {
       throw new AppError('unavailable', `The ERP did not say what it holds: ${answer.message}`);
   }
 }
-

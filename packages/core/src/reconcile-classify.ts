@@ -43,11 +43,7 @@ export function classify(suspect: Suspect, judgement: Judgement): Finding | unde
   });
 }
 
-function classifyRecord(
-  suspect: Suspect,
-  record: SuspectRecord,
-  judgement: Judgement,
-): Finding | undefined {
+function classifyRecord(suspect: Suspect, record: SuspectRecord, judgement: Judgement): Finding | undefined {
   if (record.created > 1) return twoAnswers(suspect, record, judgement);
   switch (record.status) {
     case 'sent':

@@ -127,12 +127,16 @@ async function runOnce(
 /** The record is right and nobody would come back to it: the one fault that a reconciliation mends itself. */
 async function armAgain({ transitions, logger }: ScheduleDeps, delivery: string): Promise<void> {
   if (await transitions.armAgain(delivery))
-    logger.error({ delivery }, 'a delivery was not armed: nobody would have come back to it. It is armed again');
+    logger.error(
+      { delivery },
+      'a delivery was not armed: nobody would have come back to it. It is armed again',
+    );
 }
 
 /** Adds up what the pages say of the ERP: once skipped, skipped. */
 export function addDeep(sum: DeepState, page: DeepState): DeepState {
-  if (sum.kind === 'skipped' || page.kind !== 'done' || sum.kind === 'off') return sum.kind === 'skipped' ? sum : page;
+  if (sum.kind === 'skipped' || page.kind !== 'done' || sum.kind === 'off')
+    return sum.kind === 'skipped' ? sum : page;
   return { kind: 'done', documents: sum.documents + page.documents, asked: sum.asked + page.asked };
 }
 

@@ -7,7 +7,11 @@ export function shellWord(text: string): string {
 
 /** A command line that acts as the operator whose record it is about. */
 export const command = (operator: string, ...words: readonly string[]): string =>
-  ['breakwater', ...(operator === 'default' || operator === '' ? [] : ['--operator', operator]), ...words].join(' ');
+  [
+    'breakwater',
+    ...(operator === 'default' || operator === '' ? [] : ['--operator', operator]),
+    ...words,
+  ].join(' ');
 
 interface Whose {
   readonly operator: string;

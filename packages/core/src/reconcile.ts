@@ -108,10 +108,7 @@ export async function* reconcile(deps: ReconcileDeps, input: ReconcileInput): As
 async function* listPhase(
   all: Reconciling,
   from: ReconcileCursor,
-): AsyncGenerator<
-  ReconcilePage,
-  { at: ReconcileCursor; deep: DeepState; listedAt: number | undefined }
-> {
+): AsyncGenerator<ReconcilePage, { at: ReconcileCursor; deep: DeepState; listedAt: number | undefined }> {
   const { redis, keys, input } = all;
   const run = from.run ?? '';
   const next: ReconcileCursor = { ...from, phase: 'records' };
@@ -125,7 +122,11 @@ async function* listPhase(
   if (from.phase !== 'documents') {
     const listedAt = await documentsBegun(redis, keys, run);
     if (listedAt !== undefined) return { at: from, deep: { kind: 'done', documents: 0, asked: 0 }, listedAt };
-    return { at: from, deep: { kind: 'skipped', reason: 'what the ERP listed is forgotten by now: begin anew' }, listedAt: undefined };
+    return {
+      at: from,
+      deep: { kind: 'skipped', reason: 'what the ERP listed is forgotten by now: begin anew' },
+      listedAt: undefined,
+    };
   }
   const begun = await redisNowMs(redis);
   await beginDocuments(redis, keys, run, begun);
@@ -175,7 +176,13 @@ async function* recordsPhase(
       // By look-up alone every posting is asked for, so none may be left out: the list is an empty one.
       documents: deep.kind === 'done' ? (from.run ?? '') : undefined,
     });
-    const judgement: Judgement = { target: all.name, now: page.now, graceMs, isRouted: scope.isRouted, listedAt };
+    const judgement: Judgement = {
+      target: all.name,
+      now: page.now,
+      graceMs,
+      isRouted: scope.isRouted,
+      listedAt,
+    };
     const judged = await judgeAll(all, page.suspects, judgement, deep);
     after = page.position ?? after;
     deep = judged.deep;
@@ -220,5 +227,9 @@ async function judgeAll(
       if (finding?.by === 'records') findings.push(finding);
     }
   }
-  return { findings, settled, deep: deep.kind === 'done' ? { ...deep, asked: deep.asked + all.ask.take() } : deep };
+  return {
+    findings,
+    settled,
+    deep: deep.kind === 'done' ? { ...deep, asked: deep.asked + all.ask.take() } : deep,
+  };
 }

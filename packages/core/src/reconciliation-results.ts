@@ -1,6 +1,7 @@
 import {
   type DeepState,
   type Finding,
+  FINDING_KINDS,
   type FindingCounts,
   noFindings,
   type ReconciliationSummary,
@@ -35,14 +36,16 @@ interface Store {
   readonly keys: Keyspace;
 }
 
-const read = async <T>({ redis, keys }: Store, target: string, part: string): Promise<T | undefined> => {
-  const text = await readReconciliationPart(redis, keys, target, part);
-  return text === undefined ? undefined : (JSON.parse(text) as T);
-};
-const readSummary = (store: Store, target: string): Promise<ReconciliationSummary | undefined> =>
-  read(store, target, 'summary');
-export const readDeepPart = (store: Store, target: string): Promise<DeepPart | undefined> =>
-  read(store, target, 'deep');
+/** Only this module writes the parts, so their shapes are what it wrote. */
+const summaryOf = (json: string): ReconciliationSummary => JSON.parse(json);
+const deepPartOf = (json: string): DeepPart => JSON.parse(json);
+const findingsOf = (json: string): Finding[] => JSON.parse(json);
+
+/** What the ERP told last. */
+export async function readDeepPart({ redis, keys }: Store, target: string): Promise<DeepPart | undefined> {
+  const json = await readReconciliationPart(redis, keys, target, 'deep');
+  return json === undefined ? undefined : deepPartOf(json);
+}
 
 /** Latest scheduled reconciliation of a target, and whether it is too old to be believed. */
 export async function latestReconciliation(
@@ -50,15 +53,17 @@ export async function latestReconciliation(
   target: string,
   settings: ReconciliationSettings,
 ): Promise<(ReconciliationSummary & { readonly ageMs: number; readonly stale: boolean }) | undefined> {
-  const summary = await readSummary(store, target);
-  if (!summary) return undefined;
+  const json = await readReconciliationPart(store.redis, store.keys, target, 'summary');
+  if (json === undefined) return undefined;
+  const summary = summaryOf(json);
   const ageMs = Math.max(0, (await redisNowMs(store.redis)) - summary.startedAt);
   return { ...summary, ageMs, stale: ageMs > validMs(settings, summary.tookMs) };
 }
 
 /** The first findings of the latest scheduled reconciliation. */
-export async function latestFindings(store: Store, target: string): Promise<readonly Finding[]> {
-  return (await read<Finding[]>(store, target, 'findings')) ?? [];
+export async function latestFindings({ redis, keys }: Store, target: string): Promise<readonly Finding[]> {
+  const json = await readReconciliationPart(redis, keys, target, 'findings');
+  return json === undefined ? [] : findingsOf(json);
 }
 
 /** Two runs may fail before what was found counts as old; a run that takes long is no failure. */
@@ -69,7 +74,9 @@ const deepValidMs = ({ deepEvery, every }: ReconciliationSettings): number => 3 
 export async function reconciliationSamples(
   store: Store & { readonly config: { readonly reconciliation: ReconciliationSettings } },
   targets: readonly string[],
-): Promise<Record<'reconcileMissing' | 'reconcileDuplicate' | 'reconcileUnknown' | 'reconcileAge', Sample[]>> {
+): Promise<
+  Record<'reconcileMissing' | 'reconcileDuplicate' | 'reconcileUnknown' | 'reconcileAge', Sample[]>
+> {
   const settings = store.config.reconciliation;
   const missing: Sample[] = [];
   const duplicate: Sample[] = [];
@@ -115,9 +122,7 @@ export class Tally {
     if (!this.#asksErp && finding.why === 'two_answers' && this.#former?.settled.includes(delivery) === true)
       return;
     const [counts, kept] =
-      finding.by === 'erp'
-        ? [this.#byErp, this.#erpFindings]
-        : [this.#byRecords, this.#recordFindings];
+      finding.by === 'erp' ? [this.#byErp, this.#erpFindings] : [this.#byRecords, this.#recordFindings];
     counts[finding.kind] += 1;
     if (kept.length < KEPT_FINDINGS) kept.push(finding);
   }
@@ -127,7 +132,11 @@ export class Tally {
     facts: Omit<ReconciliationSummary, 'counts' | 'kept' | 'deepAt' | 'deep'>,
     deep: DeepState,
     settings: ReconciliationSettings,
-  ): { readonly summary: ReconciliationSummary; readonly findings: Finding[]; readonly deepPart: DeepPart | undefined } {
+  ): {
+    readonly summary: ReconciliationSummary;
+    readonly findings: Finding[];
+    readonly deepPart: DeepPart | undefined;
+  } {
     const fresh: DeepPart | undefined =
       deep.kind === 'done'
         ? {
@@ -141,8 +150,7 @@ export class Tally {
       this.#former && facts.startedAt - this.#former.at <= deepValidMs(settings) ? this.#former : undefined;
     const erp = fresh ?? former ?? { counts: this.#byErp, findings: this.#erpFindings };
     const counts = noFindings();
-    for (const kind of Object.keys(counts) as (keyof FindingCounts)[])
-      counts[kind] = this.#byRecords[kind] + erp.counts[kind];
+    for (const kind of FINDING_KINDS) counts[kind] = this.#byRecords[kind] + erp.counts[kind];
     const findings = [...erp.findings, ...this.#recordFindings].slice(0, KEPT_FINDINGS);
     const deepAt = (fresh ?? this.#former)?.at ?? null;
     return { summary: { ...facts, counts, kept: findings.length, deepAt, deep }, findings, deepPart: fresh };

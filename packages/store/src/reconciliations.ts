@@ -107,11 +107,7 @@ export async function deliveriesOfReferences(
 }
 
 /** Which of these events were accepted, by their dedupe records, which outlive the events' own. */
-export async function accepted(
-  redis: Redis,
-  keys: Keyspace,
-  eventKeys: readonly string[],
-): Promise<boolean> {
+export async function accepted(redis: Redis, keys: Keyspace, eventKeys: readonly string[]): Promise<boolean> {
   if (eventKeys.length === 0) return false;
   const pipeline = redis.pipeline();
   for (const key of eventKeys) pipeline.exists(keys.dedupe(key));
