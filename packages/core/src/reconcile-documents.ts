@@ -3,11 +3,11 @@ import { deliveryId, eventKey } from '@breakwater/contracts/ids';
 import type { ListedDocument } from '@breakwater/erp/adapter';
 import { readDeliveries } from '@breakwater/store/deliveries';
 import {
-  accepted,
   deliveriesOfReferences,
   firstDeliveries,
   noteDocuments,
   type OwnDocument,
+  wasAnyAccepted,
 } from '@breakwater/store/reconciliations';
 import type { Reconciling } from './reconcile.ts';
 import type { SourceOfEvents } from './reconcile-scope.ts';
@@ -118,13 +118,20 @@ async function ownersOf(
   return documents.map((document, index) => owners[index] ?? late[left.indexOf(document)]);
 }
 
-/** Its record may have left already: the dedupe record stays longer. */
-const wasAccepted = ({ redis, keys, scope }: Reconciling, reference: string): Promise<boolean> =>
-  accepted(
+/** The delivery's record may be lost, or have left: the event's own, its dedupe record and the index of references tell. */
+async function wasAccepted(
+  { redis, keys, scope, destination }: Reconciling,
+  reference: string,
+): Promise<boolean> {
+  const [indexed] = await deliveriesOfReferences(redis, keys, destination, [reference]);
+  if (indexed !== undefined) return true;
+  const sources = [...scope.routed, ...scope.others];
+  return wasAnyAccepted(
     redis,
     keys,
-    [...scope.routed, ...scope.others].map(({ operator, source }) => eventKey(operator, source, reference)),
+    sources.map(({ operator, source }) => eventKey(operator, source, reference)),
   );
+}
 
 /** The documents of this one's reference, where it is not the only one. */
 async function otherThan(

@@ -166,15 +166,18 @@ const METRICS: readonly (readonly [keyof FleetSnapshot, Kind, string, readonly s
   ],
 ];
 
+export interface FleetSource {
+  /** The newest snapshot; undefined while there is none, or it is too old: then no value is better than an old one. */
+  readonly latest: () => FleetSnapshot | undefined;
+  /** ms since the newest snapshot was taken, however old; undefined before the first. */
+  readonly ageMs: () => number | undefined;
+}
+
 /**
- * Registers the fleet's metrics. `latest` gives the newest snapshot, undefined while there is none: then no value is
- * better than an old one, and `breakwater_fleet_snapshot_age_seconds` says how old what is shown is. A scrape never
- * waits for Redis.
+ * Registers the fleet's metrics. A scrape never waits for Redis: it shows what was read last, and
+ * `breakwater_fleet_snapshot_age_seconds` says how long ago that was, also when nothing else is shown any more.
  */
-export function exportFleet(
-  registry: Registry,
-  latest: () => { readonly snapshot: FleetSnapshot; readonly takenAt: number } | undefined,
-): void {
+export function exportFleet(registry: Registry, { latest, ageMs }: FleetSource): void {
   for (const [field, kind, name, labelNames, help] of METRICS) {
     const options = { name: `breakwater_${name}`, help, labelNames: [...labelNames], registers: [registry] };
     if (kind === 'counter') {
@@ -182,7 +185,7 @@ export function exportFleet(
         ...options,
         collect() {
           this.reset();
-          for (const [labels, value] of latest()?.snapshot[field] ?? [])
+          for (const [labels, value] of latest()?.[field] ?? [])
             this.inc(labelled(labelNames, labels), value);
         },
       });
@@ -193,23 +196,22 @@ export function exportFleet(
       ...options,
       collect() {
         this.reset();
-        for (const [labels, value] of latest()?.snapshot[field] ?? [])
-          this.set(labelled(labelNames, labels), value);
+        for (const [labels, value] of latest()?.[field] ?? []) this.set(labelled(labelNames, labels), value);
       },
     });
     void gauge;
   }
-  const age = new Gauge({
+  const snapshotAge = new Gauge({
     name: 'breakwater_fleet_snapshot_age_seconds',
     help: 'Age of the figures that are read from Redis; it grows while Redis does not answer.',
     registers: [registry],
     collect() {
-      const taken = latest();
-      if (taken) this.set((performance.now() - taken.takenAt) / 1_000);
-      else this.reset();
+      const age = ageMs();
+      if (age === undefined) this.reset();
+      else this.set(age / 1_000);
     },
   });
-  void age;
+  void snapshotAge;
 }
 
 const labelled = (names: readonly string[], values: readonly string[]): Record<string, string> =>

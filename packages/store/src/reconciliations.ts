@@ -106,15 +106,14 @@ export async function deliveriesOfReferences(
   return found.map((delivery) => delivery ?? undefined);
 }
 
-/** Which of these events were accepted, by their dedupe records, which outlive the events' own. */
-export async function accepted(redis: Redis, keys: Keyspace, eventKeys: readonly string[]): Promise<boolean> {
+/** Was any of these events accepted? By its record, or by its dedupe record, which outlives it. */
+export async function wasAnyAccepted(
+  redis: Redis,
+  keys: Keyspace,
+  eventKeys: readonly string[],
+): Promise<boolean> {
   if (eventKeys.length === 0) return false;
-  const pipeline = redis.pipeline();
-  for (const key of eventKeys) pipeline.exists(keys.dedupe(key));
-  return ((await pipeline.exec()) ?? []).some(([error, exists]) => {
-    if (error) throw error;
-    return exists === 1;
-  });
+  return (await redis.exists(...eventKeys.flatMap((key) => [keys.event(key), keys.dedupe(key)]))) > 0;
 }
 
 /** Keeps the parts of a scheduled reconciliation (JSON each). Resolves to false where the lease is another's by now. */
