@@ -51,9 +51,11 @@ export interface Rig {
   /** Starts a service that does not run. */
   readonly start: (service: ServiceName) => Promise<void>;
   /** Starts one more replica of a service and resolves to it. */
-  readonly addReplica: (service: ServiceName) => Promise<Pick<Child, 'kill'>>;
+  readonly addReplica: (service: ServiceName) => Promise<Pick<Child, 'kill' | 'pid'>>;
   readonly kill: (service: ServiceName) => Promise<void>;
   readonly stop: (service: ServiceName) => Promise<void>;
+  /** Of the process that runs now, or ran last. */
+  readonly pid: (service: ServiceName) => number | undefined;
   /** Last lines of a service's log. */
   readonly log: (service: ServiceName) => readonly string[];
   readonly close: () => Promise<void>;
@@ -152,6 +154,7 @@ async function build(options: RigOptions, stack: AsyncDisposableStack): Promise<
     addReplica,
     kill: async (service) => void (await children.get(service)?.kill()),
     stop: async (service) => void (await children.get(service)?.stop(30_000)),
+    pid: (service) => children.get(service)?.pid,
     log: (service) => children.get(service)?.tail() ?? [],
     close: () => stack.disposeAsync(),
   };
