@@ -53,7 +53,10 @@ export async function openReconciling(
     entity: '',
     contentType: 'application/json',
     receivedAt: Date.now(),
-    ...encodeBody(Buffer.from(JSON.stringify({ event_id: eventId, order_id: 'o-1', warehouse: 'W1' })), true),
+    ...encodeBody(
+      Buffer.from(JSON.stringify({ event_id: eventId, order_id: 'o-1', warehouse: eventId })),
+      true,
+    ),
   });
   const begin = async (id: string) => {
     const seq = await redis.hget(keys.delivery(id), 'seq');
