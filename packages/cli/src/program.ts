@@ -9,6 +9,7 @@ import { deliveriesCommand } from './commands/deliveries.ts';
 import { endpointsCommand } from './commands/endpoints.ts';
 import { eventsCommand } from './commands/events.ts';
 import { quarantineCommand } from './commands/quarantine.ts';
+import { reconcileCommand } from './commands/reconcile.ts';
 import { replaysCommand } from './commands/replays.ts';
 import { secretsCommand } from './commands/secrets.ts';
 import { verifyCommand } from './commands/verify.ts';
@@ -62,6 +63,7 @@ export function createProgram(io: Io): { program: Command; context: CliContext }
   configCommand(program, context);
   verifyCommand(program, context);
   quarantineCommand(program, context);
+  reconcileCommand(program, context);
   backfillCommand(program, context);
   stormCommand(program, context);
   return { program, context };

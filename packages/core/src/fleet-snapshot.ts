@@ -2,12 +2,14 @@ import { erpDestination } from '@breakwater/contracts/ids';
 import type { ReadyErpTarget } from '@breakwater/erp/targets';
 import type { QueueMaintenance } from '@breakwater/queue/maintenance';
 import type { FleetSnapshot, Sample } from '@breakwater/runtime/metrics-fleet';
+import { redisNowMs } from '@breakwater/store/clock';
 import type { Redis } from '@breakwater/store/connection';
 import { pastDueMs, readBreaker } from '@breakwater/store/gates';
 import type { Keyspace } from '@breakwater/store/keys';
 import { type Ledger, readLedger } from '@breakwater/store/ledger';
 import { readMemory } from '@breakwater/store/memory';
 import { readSourceUse } from '@breakwater/store/source-use';
+import { type ReconciliationSettings, reconciliationSamples } from './reconciliation-results.ts';
 import { judgeSilence, type Silence } from './silence.ts';
 
 export interface SnapshotDeps {
@@ -17,6 +19,7 @@ export interface SnapshotDeps {
   /** Names of the configured sources. */
   readonly sources: readonly string[];
   readonly maintenance: QueueMaintenance;
+  readonly config: { readonly reconciliation: ReconciliationSettings };
 }
 
 const BREAKER_VALUE = { closed: 0, half_open: 1, open: 2 } as const;
@@ -32,6 +35,7 @@ export async function takeSnapshot(
   const breakers = await Promise.all(names.map((name) => readBreaker(redis, keys, erpDestination(name))));
   const depths = await deps.maintenance.depths();
   const memory = await readMemory(redis);
+  const reconciled = await reconciliationSamples(deps, names);
   const silences = await judgeSources(deps, Date.now());
   const deliveries = [...ledger.deliveries].flatMap(([destination, statuses]) =>
     [...statuses].map(([status, count]): Sample => [[destination, status], count]),
@@ -61,6 +65,8 @@ export async function takeSnapshot(
       quietMs === undefined ? [] : [[[name], quietMs / 1_000]],
     ),
     silent: silences.map(([name, { silent }]) => [[name], silent ? 1 : 0]),
+    ...reconciled,
+    oldestOpen: await oldestOpen(deps, ['endpoint', ...names]),
     targetInfo: [...targets].map(([name, { config }]) => [[name, config.owner], 1]),
     redisMemoryUsed: [[[], memory.used]],
     redisMemoryMax: memory.max > 0 ? [[[], memory.max]] : [],
@@ -81,6 +87,17 @@ async function pastDue({ redis, keys, maintenance }: SnapshotDeps): Promise<Samp
   ];
 }
 
+/** Seconds by destination label, by Redis' clock, which made the times. */
+async function oldestOpen({ redis, keys }: SnapshotDeps, labels: readonly string[]): Promise<Sample[]> {
+  const now = await redisNowMs(redis);
+  return Promise.all(
+    labels.map(async (label): Promise<Sample> => {
+      const [, since] = await redis.zrange(keys.open(label), 0, '0', 'WITHSCORES');
+      return [[label], since === undefined ? 0 : Math.max(0, now - Number(since)) / 1_000];
+    }),
+  );
+}
+
 async function judgeSources(
   { redis, keys, sources }: SnapshotDeps,
   now: number,
@@ -94,32 +111,39 @@ async function judgeSources(
 export interface DocumentCount {
   readonly documents: number;
   readonly owed: number;
+  /** Postings beyond the first of their event that the count has seen. */
+  readonly doubles: number;
 }
 
 /**
- * Counts an ERP's documents. The ledger is read afterwards: what is posted in between was owed before, so the pair never
- * shows an excess that is none.
+ * Counts an ERP's documents. What is owed is read afterwards: what is posted in between was owed before, so the pair never
+ * shows an excess that is none. Doubles are read before: one that is posted in between is told apart from the count.
  */
 export async function countDocuments(
-  deps: Pick<SnapshotDeps, 'redis' | 'keys'>,
+  { redis, keys }: Pick<SnapshotDeps, 'redis' | 'keys'>,
   target: ReadyErpTarget,
 ): Promise<DocumentCount | undefined> {
   if (!target.adapter.count) return undefined;
+  const doubles = doublesOf(await readLedger(redis, keys), target.name);
   const documents = await target.adapter.count();
-  return { documents, owed: owedBy(await readLedger(deps.redis, deps.keys), target.name) };
+  return { documents, owed: owedBy(await readLedger(redis, keys), target.name), doubles };
 }
 
+const doublesOf = (ledger: Ledger, target: string): number => ledger.doubles.get(target) ?? 0;
 const owedBy = (ledger: Ledger, target: string): number =>
   (ledger.expected.get(target) ?? 0) - (ledger.resolved.get(target) ?? 0);
 
 /**
  * Documents per posting owed, both of the time of the last count: compared with what is owed now, a busy minute would
- * look like a loss. Our own postings show an excess at once; they stand in altogether where the ERP cannot be counted.
- * 1 when nothing is owed.
+ * look like a loss. A double of ours shows at once, whatever else is still open, until the next count says whether both
+ * documents are there: one that a person cancelled is none any more. Where the ERP cannot be counted our own postings stand
+ * in altogether. 1 when nothing is owed.
  */
 export function sideEffectRatio(ledger: Ledger, target: string, count: DocumentCount | undefined): number {
-  const posted = ratio(ledger.postings.get(target) ?? 0, owedBy(ledger, target));
-  return count === undefined ? posted : Math.max(ratio(count.documents, count.owed), posted > 1 ? posted : 0);
+  const owed = owedBy(ledger, target);
+  if (count === undefined) return ratio(ledger.postings.get(target) ?? 0, owed);
+  const fresh = doublesOf(ledger, target) - count.doubles;
+  return Math.max(ratio(count.documents, count.owed), fresh > 0 ? 1 + fresh / Math.max(1, owed) : 0);
 }
 
 function ratio(done: number, owed: number): number {

@@ -10,6 +10,7 @@ local plan = redis.call('HGET', KEYS[1], 'plan') -- the stored plan wins: config
 if not plan then
   plan = ARGV[6]
   redis.call('HSET', KEYS[1], 'plan', plan, 'recordedAt', now, 'source', source, 'operator', operator, unpack(ARGV, 10))
+  redis.call('ZADD', P .. 'recorded', now, event)
   count(P, 'accepted:' .. source, 1)
   if plan == '[]' then
     count(P, 'unrouted:' .. source, 1)
@@ -32,12 +33,16 @@ local function create(id, destination, entry)
     redis.call('HSET', key(P, id), 'keyGate', entry.k, 'parkedAt', place)
     redis.call('ZADD', gate(P, entry.k, 'line'), place, id)
   end
-  if entry.r then redis.call('HSET', key(P, id), 'reference', entry.r) end
+  if entry.r then
+    redis.call('HSET', key(P, id), 'reference', entry.r)
+    if erp_target(destination) then redis.call('HSETNX', P .. 'references:' .. destination, entry.r, id) end -- the first keeps it, as at the ERP
+  end
   count(P, 'status:' .. label(destination) .. ':pending', 1)
   count(P, 'created:' .. label(destination), 1)
   if erp_target(destination) then count(P, 'expected:' .. erp_target(destination), 1) end
   redis.call('ZADD', P .. 'index:' .. operator .. ':pending', now, id)
   redis.call('ZADD', P .. 'index:' .. operator .. ':to:' .. destination, now, id)
+  redis.call('ZADD', P .. 'open:' .. label(destination), now, id)
   redis.call('ZADD', alarms(P, id), now + p.graceMs, id .. '-1')
   return true
 end
