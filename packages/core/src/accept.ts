@@ -62,6 +62,8 @@ export interface Acceptor {
   readonly notReady: () => readonly string[];
   /** Are Redis' settings known, and good? Also false where weaker ones are tolerated. */
   readonly durable: () => boolean;
+  /** Waits until it is known whether Redis keeps what it takes, or cannot be asked; at most `timeoutMs`. */
+  readonly settled: (timeoutMs: number) => Promise<void>;
   /** Is it known whether there is room? For callers that could fill Redis before the first look. */
   readonly capacityKnown: () => boolean;
   readonly close: () => Promise<void>;
@@ -133,6 +135,7 @@ export function createAcceptor(options: AcceptorOptions): Acceptor {
   return {
     notReady,
     durable: () => durability.weaknesses().length === 0,
+    settled: (timeoutMs) => durability.settled(timeoutMs),
     capacityKnown: () => capacity.known(),
     async accept(event) {
       const key = eventKey(event.operator, event.source, event.eventId);

@@ -86,7 +86,9 @@ test('secrets that are empty, unreadable or no text are told apart, all at once'
   const env = secretFiles({ EMPTY: '\r\n', WIDE: Buffer.from('\uFEFFsecret', 'utf16le') });
   mkdirSync(join(String(env['SECRETS_DIR']), 'SHOP_SECRET'));
   const message = refusal(`${SOURCE}\nadminToken: \${EMPTY:-demo}\npublishToken: \${WIDE}`, env);
-  expect(message).toMatch(/cannot read the secret .*SHOP_SECRET: EISDIR.*\n.*at sources.shop.secrets.0.value/);
+  expect(message).toMatch(
+    /cannot read the secret .*SHOP_SECRET: EISDIR.*\n.*at sources.shop.secrets.0.value/,
+  );
   expect(message).toMatch(/the secret .*EMPTY is empty\n.*at adminToken/);
   expect(message).toMatch(/the secret .*WIDE is not UTF-8 text.*\n.*at publishToken/);
 });
