@@ -22,6 +22,8 @@ export interface Deployment {
   readonly run: (...args: string[]) => Promise<string>;
   /** Any command of the CLI with --json, in a container. */
   readonly json: <T>(...args: string[]) => Promise<T>;
+  /** From now on `up` publishes ingest on a range, as several replicas need it; before, on one port. */
+  readonly openPorts: () => void;
   /** Where the replicas of ingest are published now. */
   readonly ingestUrls: () => Promise<readonly string[]>;
   /** Ids of a service's running containers. */
@@ -55,7 +57,7 @@ export async function createDeployment(): Promise<Deployment> {
     COMPOSE_PROJECT_NAME: `breakwater-test-${process.pid}`,
     COMPOSE_FILE: files.join(':'),
     COMPOSE_PROGRESS: 'quiet',
-    INGEST_PORTS: `${first}-${first + PORTS_FOR_INGEST - 1}`,
+    INGEST_PORTS: String(first),
     CONSOLE_PORT: String(await freePort()),
     DEMO_NETWORK: freeSubnet(),
     RETRY_SCHEDULE: '0s,1s,2s,4s,8s,15s', // a storm with kills must not take minutes
@@ -78,6 +80,7 @@ export async function createDeployment(): Promise<Deployment> {
     compose,
     run,
     docker: must,
+    openPorts: () => void (env['INGEST_PORTS'] = `${first}-${first + PORTS_FOR_INGEST - 1}`),
     containers,
     async json<T>(...args: string[]) {
       return JSON.parse(await run('run', '--rm', '-T', 'cli', ...args, '--json')) as T;

@@ -120,9 +120,8 @@ export function createAcceptor(options: AcceptorOptions): Acceptor {
       guard === 'replayed' ? '' : await producer.add(jobOf(event), jobId, claim, event.coalesce?.windowMs);
     // The connection that answered, perhaps not the one that was asked first. What follows holds for that one alone.
     const epoch = durability.epoch();
-    if (ingest.waitReplicas > 0 && (await redis.wait(ingest.waitReplicas, WAIT_MS)) < ingest.waitReplicas) {
+    if (ingest.waitReplicas > 0 && (await redis.wait(ingest.waitReplicas, WAIT_MS)) < ingest.waitReplicas)
       return unavailable('too few replicas have the event');
-    }
     await durability.settled(ANSWER_WITHIN_MS);
     if (!durability.trusted() || durability.epoch() !== epoch)
       return unavailable('Redis answered, but its durability is not established');
