@@ -36,7 +36,10 @@ export const ERROR_CODES = {
     remedy: 'The receiver already had this. Confirm that it dedupes durably (--acknowledge-duplicates).',
   },
   storm_ended: { status: 500, remedy: 'Mend what the message names; a storm may be repeated.' },
-  address_blocked: { status: 400, remedy: 'Use a public https address, or allow the range in egress.allow.' },
+  address_blocked: {
+    status: 400,
+    remedy: 'Use a public https address, or allow http (egress.allowHttp) or the range (egress.allow).',
+  },
   encryption_keys_missing: { status: 500, remedy: 'Set ENCRYPTION_KEYS (openssl rand -base64 32).' },
   secret_unreadable: {
     status: 500,
@@ -65,6 +68,10 @@ export const ERROR_CODES = {
   token_invalid: {
     status: 401,
     remedy: 'Use a token of this deployment (publishToken, PUBLISH_TOKEN, publishTokens).',
+  },
+  too_many_runs: {
+    status: 409,
+    remedy: 'Wait until one has ended (replays list), or cancel one (replays cancel <run>) and start again.',
   },
 } as const satisfies Record<string, { status: number; remedy: string }>;
 export type ErrorCode = keyof typeof ERROR_CODES;
