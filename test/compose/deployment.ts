@@ -1,4 +1,6 @@
 import { spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
+import { networkInterfaces } from 'node:os';
 import { resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { freePort } from '../support/free-port.ts';
@@ -20,6 +22,8 @@ export interface Deployment {
   readonly run: (...args: string[]) => Promise<string>;
   /** Any command of the CLI with --json, in a container. */
   readonly json: <T>(...args: string[]) => Promise<T>;
+  /** From now on `up` publishes ingest on a range, as several replicas need it; before, on one port. */
+  readonly openPorts: () => void;
   /** Where the replicas of ingest are published now. */
   readonly ingestUrls: () => Promise<readonly string[]>;
   /** Ids of a service's running containers. */
@@ -30,8 +34,19 @@ export interface Deployment {
 }
 
 const PORTS_FOR_INGEST = 6;
-/** From the ranges that RFC 5737 keeps for documentation: it cannot be anybody's network. */
-const DEMO_NETWORK = '198.51.100.0/24';
+
+/**
+ * A subnet for the profile `demo`. The engine takes over the machine's route to it, so it is none that this machine is in;
+ * each run draws its own, for two of them cannot have the same.
+ */
+function freeSubnet(): string {
+  const own = Object.values(networkInterfaces()).flatMap((each) => each?.map(({ address }) => address) ?? []);
+  for (;;) {
+    const prefix = `10.${randomInt(64, 255)}.${randomInt(1, 255)}.`;
+    if (!own.some((address) => address.startsWith(prefix.slice(0, prefix.indexOf('.', 3) + 1))))
+      return `${prefix}0/24`;
+  }
+}
 
 export async function createDeployment(): Promise<Deployment> {
   const first = await freePort();
@@ -42,9 +57,9 @@ export async function createDeployment(): Promise<Deployment> {
     COMPOSE_PROJECT_NAME: `breakwater-test-${process.pid}`,
     COMPOSE_FILE: files.join(':'),
     COMPOSE_PROGRESS: 'quiet',
-    INGEST_PORTS: `${first}-${first + PORTS_FOR_INGEST - 1}`,
+    INGEST_PORTS: String(first),
     CONSOLE_PORT: String(await freePort()),
-    DEMO_NETWORK,
+    DEMO_NETWORK: freeSubnet(),
     RETRY_SCHEDULE: '0s,1s,2s,4s,8s,15s', // a storm with kills must not take minutes
   };
   const docker = (...args: string[]): Promise<Result> => execute(args, env);
@@ -65,6 +80,7 @@ export async function createDeployment(): Promise<Deployment> {
     compose,
     run,
     docker: must,
+    openPorts: () => void (env['INGEST_PORTS'] = `${first}-${first + PORTS_FOR_INGEST - 1}`),
     containers,
     async json<T>(...args: string[]) {
       return JSON.parse(await run('run', '--rm', '-T', 'cli', ...args, '--json')) as T;

@@ -62,6 +62,8 @@ export interface Acceptor {
   readonly notReady: () => readonly string[];
   /** Are Redis' settings known, and good? Also false where weaker ones are tolerated. */
   readonly durable: () => boolean;
+  /** Waits until it is known whether Redis keeps what it takes, or cannot be asked; at most `timeoutMs`. */
+  readonly settled: (timeoutMs: number) => Promise<void>;
   /** Is it known whether there is room? For callers that could fill Redis before the first look. */
   readonly capacityKnown: () => boolean;
   readonly close: () => Promise<void>;
@@ -129,9 +131,8 @@ export function createAcceptor(options: AcceptorOptions): Acceptor {
         : await producer.add(jobOf(event), jobId, claim, event.coalesce?.windowMs);
     // The connection that answered, perhaps not the one that was asked first. What follows holds for that one alone.
     const epoch = durability.epoch();
-    if (ingest.waitReplicas > 0 && (await redis.wait(ingest.waitReplicas, WAIT_MS)) < ingest.waitReplicas) {
+    if (ingest.waitReplicas > 0 && (await redis.wait(ingest.waitReplicas, WAIT_MS)) < ingest.waitReplicas)
       return unavailable('too few replicas have the event');
-    }
     await durability.settled(ANSWER_WITHIN_MS);
     if (!durability.trusted() || durability.epoch() !== epoch)
       return unavailable('Redis answered, but its durability is not established');
@@ -144,6 +145,7 @@ export function createAcceptor(options: AcceptorOptions): Acceptor {
   return {
     notReady,
     durable: () => durability.weaknesses().length === 0,
+    settled: (timeoutMs) => durability.settled(timeoutMs),
     capacityKnown: () => capacity.known(),
     async accept(event) {
       const key = eventKey(event.operator, event.source, event.eventId);

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, test } from '@jest/globals';
+import { afterEach, expect, test } from '@jest/globals';
 import { loadConfig, parseConfig } from '../src/config.ts';
 import { readEnvironment } from '../src/environment.ts';
 import { AppError } from '../src/errors.ts';
@@ -49,16 +49,27 @@ test('a secret comes from the environment, exactly as it is there', () => {
   }
 });
 
-test('a secret comes from its file in SECRETS_DIR, without the newline at its end; the environment goes first', () => {
+/** Secrets in files of a directory; the test's end removes it. */
+function secretFiles(files: Record<string, string | Buffer>): NodeJS.ProcessEnv {
   const directory = mkdtempSync(join(tmpdir(), 'breakwater-secrets-'));
-  try {
-    writeFileSync(join(directory, 'SHOP_SECRET'), ' from a file\n');
-    const read = (env: NodeJS.ProcessEnv): string | undefined =>
-      parseConfig(SOURCE, { SECRETS_DIR: directory, ...env }).sources['shop']?.secrets[0]?.value;
-    expect([read({}), read({ SHOP_SECRET: 'set' })]).toEqual([' from a file', 'set']);
-  } finally {
-    rmSync(directory, { recursive: true, force: true });
-  }
+  directories.push(directory);
+  for (const [name, content] of Object.entries(files)) writeFileSync(join(directory, name), content);
+  return { SECRETS_DIR: directory };
+}
+const directories: string[] = [];
+afterEach(() => {
+  for (const directory of directories.splice(0)) rmSync(directory, { recursive: true, force: true });
+});
+
+test('a secret comes from its file in SECRETS_DIR, without what editors add at its ends; the environment goes first', () => {
+  const read = (content: string | Buffer, env: NodeJS.ProcessEnv = {}): string | undefined =>
+    parseConfig(SOURCE, { ...secretFiles({ SHOP_SECRET: content }), ...env }).sources['shop']?.secrets[0]
+      ?.value;
+  expect(read(' from a file\n')).toBe(' from a file');
+  expect(read('from Windows\r\n\r\n')).toBe('from Windows');
+  expect(read(Buffer.from('\uFEFFwith a mark\n'))).toBe('with a mark');
+  expect(read('one\ntwo\n')).toBe('one\ntwo'); // a key in PEM has lines
+  expect(read('from a file', { SHOP_SECRET: 'set' })).toBe('set');
 });
 
 test('where secrets are files, a missing one is named with every other, and a default that everybody knows does not stand in', () => {
@@ -71,16 +82,15 @@ test('where secrets are files, a missing one is named with every other, and a de
   expect(message).toContain('→ at adminToken');
 });
 
-test('a secret that cannot be read is told, not taken for missing', () => {
-  const directory = mkdtempSync(join(tmpdir(), 'breakwater-secrets-'));
-  try {
-    mkdirSync(join(directory, 'SHOP_SECRET'));
-    expect(refusal(SOURCE, { SECRETS_DIR: directory })).toMatch(
-      /Cannot read the secret .*SHOP_SECRET: EISDIR/,
-    );
-  } finally {
-    rmSync(directory, { recursive: true, force: true });
-  }
+test('secrets that are empty, unreadable or no text are told apart, all at once', () => {
+  const env = secretFiles({ EMPTY: '\r\n', WIDE: Buffer.from('\uFEFFsecret', 'utf16le') });
+  mkdirSync(join(String(env['SECRETS_DIR']), 'SHOP_SECRET'));
+  const message = refusal(`${SOURCE}\nadminToken: \${EMPTY:-demo}\npublishToken: \${WIDE}`, env);
+  expect(message).toMatch(
+    /cannot read the secret .*SHOP_SECRET: EISDIR.*\n.*at sources.shop.secrets.0.value/,
+  );
+  expect(message).toMatch(/the secret .*EMPTY is empty\n.*at adminToken/);
+  expect(message).toMatch(/the secret .*WIDE is not UTF-8 text.*\n.*at publishToken/);
 });
 
 test('a default stands in for a variable that is unset or empty', () => {

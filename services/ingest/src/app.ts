@@ -14,6 +14,9 @@ import { createIngestServer } from './server.ts';
 /** Requests in flight are milliseconds from their answer; what takes longer is a slow upload, which its sender repeats. */
 const CLOSE_GRACE_MS = 5_000;
 
+/** How long the first look at Redis may hold back the port: without it the first requests after a start would get a 503. */
+const FIRST_LOOK_MS = 2_000;
+
 /**
  * Starts ingest and resolves to the ports in use. It listens whatever Redis does: without it the answer is 503, which a
  * provider repeats. Throws AppError config_invalid and port_taken.
@@ -57,6 +60,7 @@ export async function start(
     isClosing: () => signal.aborted,
   });
   const server = createIngestServer(router);
+  await acceptor.settled(FIRST_LOOK_MS);
   const port = await listen(server, config.port, host);
   defer('http server', () => closeServer(server, CLOSE_GRACE_MS));
   logger.info({ host, port, opsPort: ops.port, sources: Object.keys(breakwater.sources) }, 'ingest listens');

@@ -1,8 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { afterEach, expect, test } from '@jest/globals';
 import { parseConfig } from '@breakwater/runtime/config';
 import { createLogger } from '@breakwater/runtime/logger';
+import { sharedRedisUrl } from '../../../test/support/redis.ts';
+import { startRedisProxy } from '../../../test/support/redis-proxy.ts';
 import { start } from '../src/app.ts';
 import { call, codeOf, connectRaw, eventually, sign, SIGNATURE } from './support.ts';
 
@@ -30,7 +33,15 @@ async function freePort(): Promise<number> {
   return address.port;
 }
 
-async function startWithoutRedis(): Promise<{ port: number; opsPort: number; stopping: AbortController }> {
+interface Started {
+  readonly port: number;
+  readonly opsPort: number;
+  readonly stopping: AbortController;
+}
+
+const startWithoutRedis = async (): Promise<Started> => startAt(`redis://127.0.0.1:${await freePort()}`);
+
+async function startAt(redisUrl: string): Promise<Started> {
   const stopping = new AbortController();
   const ports = await start(
     {
@@ -39,8 +50,8 @@ async function startWithoutRedis(): Promise<{ port: number; opsPort: number; sto
       opsPort: 0,
       breakwater: parseConfig(CONFIG, {}),
       shutdownTimeoutMs: 9_000,
-      keyPrefix: 'ingest-app-test',
-      redisUrl: `redis://127.0.0.1:${await freePort()}`,
+      keyPrefix: `ingest-app-test-${randomUUID()}`,
+      redisUrl,
       durability: 'strict',
     },
     {
@@ -63,6 +74,20 @@ test('without Redis ingest listens, answers 503, and says that it is not ready',
   const metrics = await call(opsPort, { method: 'GET', path: '/metrics' });
   expect(metrics.text).toContain('breakwater_webhooks_received_total{source="demo",outcome="unavailable"} 1');
   expect(metrics.text).toContain('process_cpu_seconds_total');
+});
+
+test('an ingest that has just opened its port takes the first event: it has asked Redis before', async () => {
+  const proxy = await startRedisProxy(sharedRedisUrl(), {
+    at: (sent) => sent.includes('appendfsync'),
+    when: 'before',
+  });
+  stack.push(() => proxy.close());
+  const starting = startAt(proxy.url);
+  await proxy.reached;
+  setTimeout(proxy.release, 200);
+  const { port } = await starting;
+  const body = '{"id":"evt_1"}';
+  expect((await call(port, { body, headers: { [SIGNATURE]: sign(body) } })).status).toBe(200);
 });
 
 test('a stopping ingest is not ready, finishes what it has begun, and leaves no connection', async () => {
