@@ -12,6 +12,7 @@ import { quarantineCommand } from './commands/quarantine.ts';
 import { secretsCommand } from './commands/secrets.ts';
 import { verifyCommand } from './commands/verify.ts';
 import { sourcesCommand } from './commands/sources.ts';
+import { tokensCommand } from './commands/tokens.ts';
 import { type CliContext, createContext } from './context.ts';
 import { EXIT_CODES_HELP, EXIT_CODES_HINT } from './exit-codes.ts';
 import type { Io } from './io.ts';
@@ -61,6 +62,7 @@ export function createProgram(io: Io): { program: Command; context: CliContext }
   verifyCommand(program, context);
   quarantineCommand(program, context);
   backfillCommand(program, context);
+  tokensCommand(program, context);
   stormCommand(program, context);
   return { program, context };
 }

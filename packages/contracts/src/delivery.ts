@@ -58,6 +58,8 @@ export interface Delivery {
   readonly scheduleMade: number;
   readonly replaysMade: number;
   readonly reason: DeadLetterReason | null;
+  /** Class of the latest attempt, where that failed and no success was learnt since. */
+  readonly failureClass: string | null;
   readonly inFlight: boolean;
   /** What the ERP called the document, where it told us. */
   readonly receipt: string | null;

@@ -31,6 +31,12 @@ export interface Keyspace {
   readonly byStatus: (operator: string, status: DeliveryStatus) => string;
   /** zset delivery -> created: deliveries of an operator to a destination. */
   readonly byDestination: (operator: string, destination: string) => string;
+  /** zset delivery -> created: deliveries of an operator whose events came from a source. */
+  readonly bySource: (operator: string, source: string) => string;
+  /** zset delivery -> created: deliveries of an operator whose latest attempt failed with a class. */
+  readonly byClass: (operator: string, failureClass: string) => string;
+  /** zset delivery -> created: every delivery of an operator. */
+  readonly byOperator: (operator: string) => string;
   /** zset delivery -> change number: dead letters whose shadow job is not in line yet. */
   readonly shadows: string;
   /** zset event key -> since: accepted events that no route or endpoint wanted. */
@@ -61,6 +67,12 @@ export interface Keyspace {
   readonly removals: string;
   /** stream, ~100,000 entries: who did what, why. */
   readonly audit: string;
+  /** hash, 90 days after its end: a token, under the SHA-256 of its value. */
+  readonly token: (hash: string) => string;
+  /** hash token id -> hash of its value. */
+  readonly tokens: string;
+  /** string, 24 h: the answer to a creating call with an Idempotency-Key, sealed with the caller's own token. */
+  readonly idempotency: (hash: string) => string;
 }
 
 const SHARD = 0; // one shard until SHARDS comes (DESIGN 9)
@@ -81,6 +93,9 @@ export function createKeyspace(deployment: string): Keyspace {
     ledger: `${prefix}ledger`,
     byStatus: (operator, status) => `${prefix}index:${operator}:${status}`,
     byDestination: (operator, destination) => `${prefix}index:${operator}:to:${destination}`,
+    bySource: (operator, source) => `${prefix}index:${operator}:from:${source}`,
+    byClass: (operator, failureClass) => `${prefix}index:${operator}:why:${failureClass}`,
+    byOperator: (operator) => `${prefix}index:${operator}:all`,
     shadows: `${prefix}shadows`,
     unrouted: `${prefix}unrouted`,
     dedupe: (eventKey) => `${tag}:${QUEUES.events}:de:${eventKey}`,
@@ -96,5 +111,8 @@ export function createKeyspace(deployment: string): Keyspace {
     endpoints: (operator) => `${prefix}endpoints:${operator}`,
     removals: `${prefix}removals`,
     audit: `${prefix}audit`,
+    token: (hash) => `${prefix}token:${hash}`,
+    tokens: `${prefix}tokens`,
+    idempotency: (hash) => `${prefix}idempotency:${hash}`,
   });
 }
