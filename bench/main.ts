@@ -4,8 +4,9 @@ const parts: Readonly<Record<string, () => Promise<unknown>>> = {
   fairness: () => import('./fairness.ts'),
   lateness: () => import('./lateness.ts'),
   flood: () => import('./flood.ts'),
+  soak: () => import('./soak.ts'),
 };
-/** `flood` takes minutes. */
+/** `flood` takes minutes, and `soak` compares nothing. */
 const USUAL = ['ingest', 'fairness', 'lateness'];
 
 const wanted = process.argv.length > 2 ? process.argv.slice(2) : USUAL;

@@ -19,16 +19,21 @@ export function parseDuration(text: string): number {
   return ms;
 }
 
+/** With its zone: a time without one means something else on every machine. Ms since the epoch. */
+export function parseTime(text: string): number {
+  const at = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)$/.test(text)
+    ? Date.parse(text)
+    : Number.NaN;
+  if (Number.isNaN(at))
+    throw new InvalidArgumentError('Expected a time with its zone such as 2026-01-31T12:00:00Z.');
+  return at;
+}
+
 /** A time (`2026-01-31T12:00Z`), or an age (`6h`: so long before now). */
 export function parseTimeOrAge(text: string): (nowMs: number) => number {
   const age = parseDurationMs(text);
   if (age !== undefined) return (nowMs) => nowMs - age;
-  // Without a zone it would be this machine's, which nobody else's clock knows.
-  const at = /^\d{4}-\d{2}-\d{2}T[\d:.]+(?:Z|[+-]\d{2}:\d{2})$/.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(at))
-    throw new InvalidArgumentError(
-      'Expected an age such as 6h, or a time with its zone such as 2026-01-31T12:00Z.',
-    );
+  const at = parseTime(text);
   return () => at;
 }
 

@@ -9,6 +9,7 @@ import { deliveriesCommand } from './commands/deliveries.ts';
 import { endpointsCommand } from './commands/endpoints.ts';
 import { eventsCommand } from './commands/events.ts';
 import { quarantineCommand } from './commands/quarantine.ts';
+import { replaysCommand } from './commands/replays.ts';
 import { secretsCommand } from './commands/secrets.ts';
 import { verifyCommand } from './commands/verify.ts';
 import { sourcesCommand } from './commands/sources.ts';
@@ -54,6 +55,7 @@ export function createProgram(io: Io): { program: Command; context: CliContext }
   endpointsCommand(program, context);
   deliveriesCommand(program, context);
   deadLettersCommand(program, context);
+  replaysCommand(program, context);
   breakerCommand(program, context);
   eventsCommand(program, context);
   sourcesCommand(program, context);

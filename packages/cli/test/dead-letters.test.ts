@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { pause } from '@breakwater/runtime/poll';
+import type { ReplayRun } from '@breakwater/contracts/replay-run';
 import { readDelivery } from '@breakwater/store/deliveries';
 import { readLedger } from '@breakwater/store/ledger';
 import { waitUntil } from '../../../test/support/wait-until.ts';
@@ -43,184 +43,231 @@ test('list filters by reason and pages through what is left', async () => {
   expect((await ask('--operator', 'other')).deliveries).toEqual([]);
 });
 
-test('--all replays what the filters choose and nothing else', async () => {
+const replay = (...args: string[]) => rig.cli(['dead-letters', 'replay', ...args, '--reason', 'fixed']);
+/** Asked for by the run, waiting for its attempt. */
+const bulkReplays = async (ids: readonly string[], run: string): Promise<string[]> => {
+  const replays = await Promise.all(ids.map((id) => rig.redis.hget(rig.keys.delivery(id), 'replayId')));
+  return ids.filter((_, index) => replays[index] === `bulk.${run}`);
+};
+const onlyRun = async (): Promise<ReplayRun> => {
+  const [run] = (await rig.cli(['replays', 'list', '--json'])).json().replays as ReplayRun[];
+  if (!run) throw new Error('no run yet');
+  return run;
+};
+
+test('filters choose what is replayed and nothing else, and a rehearsal says the same', async () => {
   const exhausted = await deadIds(2);
-  const elsewhere = await rig.deadLetter('evt_else', other);
+  await rig.deadLetter('evt_else', other);
   const [slow = ''] = await rig.recordEvent('evt_slow', [destination('endpoint')]);
   await rig.attempt(slow, { outcome: 'failed', class: 'timeout_response', code: '' });
   const [gone = ''] = await rig.recordEvent('evt_gone', [destination('endpoint')]);
   await rig.attempt(gone, GONE);
-  const foreign = await rig.deadLetter('evt_foreign', destination('endpoint'), 'somebody');
+  await rig.deadLetter('evt_foreign', destination('endpoint'), 'somebody');
   const filters = ['--endpoint', destination('endpoint'), '--class', 'http_5xx', '--reason-is', 'exhausted'];
-  const rehearsed = (
-    await rig.cli(['dead-letters', 'replay', '--all', ...filters, '--reason', 'fixed', '--dry-run', '--json'])
-  ).json();
-  expect(rehearsed).toMatchObject({ dryRun: true, wouldReplay: 2 });
+  const rehearsed = (await replay(...filters, '--since', '2h', '--dry-run', '--json')).json();
+  expect(rehearsed).toMatchObject({
+    dryRun: true,
+    wouldReplay: 2,
+    estimateMs: 100,
+    byDestination: { [destination('endpoint')]: 2 },
+    byReason: { 'exhausted, http_5xx': 2 },
+  });
+  expect(rehearsed.deliveries.toSorted()).toEqual(exhausted.toSorted());
   expect(await openReplays(exhausted)).toEqual([]);
-  const { code, json } = await rig.cli([
-    'dead-letters',
-    'replay',
-    '--all',
-    ...filters,
-    '--reason',
-    'fixed',
-    '--rate',
-    '1000/s',
-    '--json',
+  expect((await rig.cli(['replays', 'list', '--json'])).json().replays).toEqual([]);
+  rig.runReplays();
+  const running = replay(...filters, '--rate', '1000/s', '--json');
+  await waitUntil(async () => (await openReplays(exhausted)).length === 2, { what: 'both replays' });
+  for (const id of exhausted) await rig.attempt(id, SENT);
+  const { code, json } = await running;
+  expect({ code, ...json() }).toMatchObject({
+    code: 0,
+    state: 'done',
+    matched: 2,
+    requested: 2,
+    sent: 2,
+    refused: {},
+    watching: 'ended',
+  });
+  expect(await rig.audit()).toEqual([
+    expect.objectContaining({ action: 'replays.start', actor: 'cli:tess', reason: 'fixed' }),
   ]);
-  expect(code).toBe(0);
-  expect(json()).toMatchObject({ replayed: 2, refused: [], stopped: false });
-  const all = [...exhausted, elsewhere, slow, gone, foreign];
-  expect((await openReplays(all)).toSorted()).toEqual(exhausted.toSorted());
-  expect((await rig.audit()).filter((entry) => entry['action'] === 'delivery.replay')).toHaveLength(2);
+});
+
+test.each([
+  [['--source', 'shop', '--event', 'evt_1'], ['evt_1']],
+  [
+    ['--type', 'order.*'],
+    ['evt_0', 'evt_1'],
+  ],
+  [['--type', 'refund.created'], ['evt_2']],
+  [['--source', 'elsewhere'], []],
+  [['--until', '1h'], []],
+  [['--since', '2020-01-31T12:00:00Z', '--until', '2021-01-31T12:00:00Z'], []],
+])('the filter %j chooses %j', async (filter, wanted) => {
+  const ids = await deadIds(2);
+  const [refund = ''] = await rig.recordEvent('evt_2', [other], { type: 'refund.created' });
+  await rig.attempt(refund, FAILED);
+  const named = new Map([...ids, refund].map((id, index) => [id, `evt_${index}`]));
+  const { deliveries } = (await replay(...filter, '--dry-run', '--json')).json();
+  expect(deliveries.map((id: string) => named.get(id))).toEqual(wanted);
+  if (wanted.length > 0) return;
+  const { code, stdout } = await replay(...filter);
+  expect({ code, stdout }).toEqual({ code: 0, stdout: 'Nothing matches: there is nothing to replay.\n' });
 });
 
 test('one refusal does not stop the others, and decides the exit code', async () => {
   const [first = '', second = ''] = await deadIds(2);
   const [pending = ''] = await rig.recordEvent('evt_pending', [destination('endpoint')]);
-  const { code, json } = await rig.cli([
-    'dead-letters',
-    'replay',
-    first,
-    pending,
-    'nothing',
-    second,
-    first,
-    '--reason',
-    'fixed',
-    '--json',
-  ]);
+  rig.runReplays();
+  const running = replay(first, pending, 'nothing', second, first, '--json');
+  await waitUntil(async () => (await openReplays([first, second])).length === 2, { what: 'both replays' });
+  for (const id of [first, second]) await rig.attempt(id, SENT);
+  const { code, json } = await running;
   expect(code).toBe(4);
-  expect(json().replays.map((each: { delivery: string }) => each.delivery)).toEqual([first, second]);
-  expect(json().refused).toEqual([
-    expect.objectContaining({ delivery: pending, message: `${pending} is pending, not a dead letter.` }),
-    expect.objectContaining({ delivery: 'nothing', code: 'not_found' }),
+  expect(json()).toMatchObject({ matched: 4, sent: 2, refused: { wrong_status: 1, not_found: 1 } });
+  expect(json().notes).toEqual([
+    expect.objectContaining({ kind: 'refused', delivery: pending, why: 'wrong_status' }),
+    expect.objectContaining({ kind: 'refused', delivery: 'nothing', why: 'not_found' }),
+  ]);
+  const dry = (await replay(first, pending, 'nothing', '--status', 'failed', '--dry-run', '--json')).json();
+  expect(dry.refused.map((each: { code: string }) => each.code)).toEqual([
+    'wrong_status',
+    'wrong_status',
+    'not_found',
   ]);
 });
 
 test('a single id that cannot be replayed is an error of the command', async () => {
   const [id = ''] = await deadIds(1);
-  expect((await rig.cli(['dead-letters', 'replay', 'nothing', '--reason', 'x'])).code).toBe(3);
-  expect((await rig.cli(['dead-letters', 'replay', id, '--reason', 'x', '--operator', 'other'])).code).toBe(
-    3,
-  );
-  expect((await rig.cli(['dead-letters', 'replay', 'nothing', '--reason', 'x', '--dry-run'])).code).toBe(3);
+  expect((await replay('nothing')).code).toBe(3);
+  expect((await replay(id, '--operator', 'other')).code).toBe(3);
+  expect((await replay('nothing', '--dry-run')).code).toBe(3);
+  expect((await rig.cli(['replays', 'list', '--json'])).json().replays).toEqual([]);
 });
 
-test('ids and --all exclude each other, and filters need --all', async () => {
+test('what was sent is replayed in bulk only by someone who says that the receivers dedupe', async () => {
+  const [id = ''] = await rig.recordEvent('evt_sent', [destination('endpoint')]);
+  await rig.attempt(id, SENT);
+  const sent = ['--status', 'sent', '--endpoint', destination('endpoint')];
+  expect((await replay(...sent)).code).toBe(4);
+  expect((await replay(...sent, '--dry-run')).code).toBe(4);
+  const dry = await replay(...sent, '--acknowledge-duplicates', '--dry-run', '--json');
+  expect(dry.json()).toMatchObject({ wouldReplay: 1, deliveries: [id] });
+});
+
+test('command lines that contradict themselves are refused before anything is asked for', async () => {
   for (const args of [
     [],
     ['x', '--all'],
     ['x', '--class', 'http_5xx'],
-    ['--target', 'receipts'],
     ['--all', '--rate', 'fast'],
+    ['--all', '--since', 'yesterday'],
+    ['--all', '--status', 'pending'],
+    ['x', '--resume', 'y'],
+    ['--resume', 'y', '--dry-run'],
   ]) {
-    const { code } = await rig.cli(['dead-letters', 'replay', ...args, '--reason', 'x']);
+    const { code } = await replay(...args);
     expect({ args, code }).toEqual({ args, code: 2 });
   }
+  expect((await rig.cli(['dead-letters', 'replay', '--all'])).code).toBe(2); // no reason
 });
 
-test('--wait counts what became of every replay, and ends with 1 unless all were sent', async () => {
+test('of every replay that failed it is said why, and the exit code is 1 unless all were sent', async () => {
   const [first = '', second = ''] = await deadIds(2);
-  const running = rig.cli([
-    'dead-letters',
-    'replay',
-    first,
-    second,
-    '--reason',
-    'fixed',
-    '--rate',
-    '1000/s',
-    '--wait',
-    '--json',
-  ]);
+  rig.runReplays();
+  const running = replay(first, second);
   await waitUntil(async () => (await openReplays([first, second])).length === 2, { what: 'both replays' });
-  await rig.attempt(first, SENT);
-  await rig.attempt(second, FAILED);
-  const { code, json } = await running;
-  expect(code).toBe(1);
-  expect(json()).toMatchObject({
-    replayed: 2,
-    results: { sent: 1, failed: 1, open: 0 },
-    replays: [{ result: 'sent' }, { result: 'failed' }],
-  });
-});
-
-test('--wait says of every replay that failed why, and where to read more', async () => {
-  const [first = '', second = ''] = await deadIds(2);
-  const args = ['dead-letters', 'replay', first, second, '--reason', 'x', '--rate', '1000/s', '--wait'];
-  const replay = async (...more: string[]) => {
-    const running = rig.cli([...args, ...more]);
-    await waitUntil(async () => (await openReplays([first, second])).length === 2, { what: 'both replays' });
-    await rig.attempt(first, FAILED);
-    await rig.attempt(second, { outcome: 'failed', class: 'timeout_response', code: '' });
-    return running;
-  };
-  const { code, stdout } = await replay();
+  await rig.attempt(first, FAILED);
+  await rig.attempt(second, SENT);
+  const { code, stdout } = await running;
+  const { id } = await onlyRun();
   expect(code).toBe(1);
   expect(stdout).toBe(
     [
-      '2 replays were asked for: 0 sent, 2 failed, 0 without a result yet.',
-      '2 failed:',
-      `  http_5xx 503, see: deliveries show ${first}`,
-      `  timeout_response, see: deliveries show ${second}`,
+      `Run ${id} is done: 2 of 2 asked for, 1 sent, 1 failed, 0 without a result yet.`,
+      '1 failed:',
+      `  ${first}: http_5xx 503`,
       '',
     ].join('\n'),
   );
-  expect((await replay('--json')).json().replays).toEqual([
-    expect.objectContaining({ delivery: first, result: 'failed', class: 'http_5xx', code: '503' }),
-    expect.objectContaining({ delivery: second, result: 'failed', class: 'timeout_response', code: '' }),
-  ]);
 });
 
-test('one is one: nothing is told of 1 replays', async () => {
-  const [id = ''] = await deadIds(1);
-  const replay = ['dead-letters', 'replay', id, 'nothing', '--reason', 'x'];
-  const dry = await rig.cli([...replay, '--dry-run']);
-  expect(dry.stdout).toMatch(/^1 dead letter would be replayed\./);
-  expect(dry.stdout).toContain('\n1 would be refused:\n');
-  const { stdout } = await rig.cli(replay);
-  expect(stdout).toMatch(/^1 replay was asked for\.\n1 was refused:\n/);
-  const late = await rig.cli([...replay, '--wait', '--timeout', '1ms']);
-  expect(late.stdout).toMatch(/^0 replays were asked for/);
-  expect((await rig.cli(['deliveries', 'show', id])).stdout).toMatch(/1 scheduled attempt, 0 replays/);
+test('without a dispatcher nothing is lost: the run waits, is shown, cancelled from elsewhere and resumed', async () => {
+  const ids = await deadIds(3);
+  const detached = await replay('--all', '--detach', '--json');
+  expect({ code: detached.code, ...detached.json() }).toMatchObject({
+    code: 0,
+    state: 'running',
+    remaining: 3,
+  });
+  const { id } = detached.json();
+  expect((await rig.cli(['replays', 'show', id])).stdout).toMatch(/^left +3$/m);
+  const cancel = ['replays', 'cancel', id, '--json'];
+  expect((await rig.cli([...cancel, '--dry-run'])).json()).toMatchObject({ dryRun: true, state: 'running' });
+  expect((await rig.cli([...cancel, '--operator', 'other'])).code).toBe(3);
+  expect((await rig.cli(cancel)).json()).toMatchObject({ state: 'cancelled', remaining: 3 });
+  rig.runReplays();
+  const resumed = rig.cli(['dead-letters', 'replay', '--resume', id, '--json']);
+  await waitUntil(async () => (await bulkReplays(ids, id)).length === 3, { what: 'all replays' });
+  for (const each of ids) await rig.attempt(each, SENT);
+  expect((await resumed).json()).toMatchObject({ id, state: 'done', sent: 3 });
+  expect((await rig.cli(['replays', 'resume', id])).code).toBe(4);
+  expect((await rig.cli(['replays', 'show', 'nothing'])).code).toBe(3);
+  const { stdout } = await rig.cli(['replays', 'list']);
+  expect(stdout).toMatch(new RegExp(`^${id} +done +3 +0 +3 `, 'm'));
 });
 
 test('--restart begins the schedule again', async () => {
   const [id = ''] = await deadIds(1);
-  expect((await rig.cli(['dead-letters', 'replay', id, '--reason', 'fixed', '--restart'])).code).toBe(0);
-  expect(await readDelivery(rig.redis, rig.keys, 'default', id)).toMatchObject({
-    status: 'failed',
-    scheduleMade: 0,
+  rig.runReplays();
+  const running = replay(id, '--restart', '--json');
+  await waitUntil(async () => (await readDelivery(rig.redis, rig.keys, 'default', id))?.status === 'failed', {
+    what: 'the restart',
   });
+  expect(await readDelivery(rig.redis, rig.keys, 'default', id)).toMatchObject({ scheduleMade: 0 });
+  await rig.attempt(id, SENT);
+  expect((await running).json()).toMatchObject({ mode: 'restart', sent: 1 });
 });
 
-test('the rate is kept, and Ctrl-C stops between two replays with the truth about how far it came', async () => {
+test('Ctrl-C and even SIGKILL end only the watching: the run goes on, and is said how to come back to', async () => {
   const ids = await deadIds(3);
-  // 6/m: the second replay comes ten seconds after the first, so the signal surely arrives between them.
-  const child = spawn(
-    process.execPath,
-    [MAIN, 'dead-letters', 'replay', ...ids, '--reason', 'fixed', '--rate', '6/m', '--json'],
-    {
+  rig.runReplays();
+  const args = [MAIN, 'dead-letters', 'replay', '--all', '--reason', 'fixed', '--rate', '30/m'];
+  const spawnCli = (more: readonly string[]) => {
+    const child = spawn(process.execPath, [...args, ...more], {
       env: { ...process.env, ...rig.env },
       stdio: ['ignore', 'pipe', 'pipe'],
-    },
-  );
-  const output = { stdout: '', stderr: '' };
-  child.stdout.on('data', (chunk) => (output.stdout += String(chunk)));
-  child.stderr.on('data', (chunk) => (output.stderr += String(chunk)));
-  const ended = once(child, 'close');
-  await waitUntil(async () => (await openReplays(ids)).length > 0, {
-    what: 'the first replay',
+    });
+    const output = { stdout: '', stderr: '' };
+    child.stdout.on('data', (chunk) => (output.stdout += String(chunk)));
+    child.stderr.on('data', (chunk) => (output.stderr += String(chunk)));
+    return { child, output, ended: once(child, 'close') };
+  };
+  const first = spawnCli([]);
+  const run = await waitUntil(onlyRun, { what: 'the run', timeoutMs: 30_000 });
+  first.child.kill('SIGINT');
+  const [code] = await first.ended;
+  expect(code).toBe(1);
+  expect(first.output.stderr).toContain(run.id);
+  expect(first.output.stdout).toContain(`dead-letters replay --resume ${run.id}`);
+  expect(await onlyRun()).toMatchObject({ state: 'running' });
+  const second = spawn(process.execPath, [MAIN, 'dead-letters', 'replay', '--resume', run.id], {
+    env: { ...process.env, ...rig.env },
+    stdio: 'ignore',
+  });
+  const killed = once(second, 'close');
+  await waitUntil(async () => (await bulkReplays(ids, run.id)).length > 0, {
+    what: 'a replay',
     timeoutMs: 20_000,
   });
-  await pause(1_000); // time enough for the others, were there no rate
-  child.kill('SIGINT');
-  const [code] = await ended;
-  expect({ code, stderr: output.stderr }).toEqual({ code: 1, stderr: '' });
-  expect(JSON.parse(output.stdout)).toMatchObject({ replayed: 1, stopped: true });
-  expect(await openReplays(ids)).toHaveLength(1);
-});
+  second.kill('SIGKILL');
+  await killed;
+  await waitUntil(async () => (await bulkReplays(ids, run.id)).length === 3, {
+    what: 'the others',
+    timeoutMs: 30_000,
+  });
+}, 90_000);
 
 test('resolve closes a dead letter, takes it from what an ERP is owed, and is audited', async () => {
   const [id = ''] = await rig.recordEvent('evt_erp', [destination('erp')]);

@@ -52,6 +52,45 @@ test('list filters by status and destination, and shows no other operator anythi
   expect((await rig.cli(['--operator', 'other', 'deliveries', 'show', dead])).code).toBe(3);
 });
 
+test('show says where a delivery stands: position in the schedule, replays, lease and fence', async () => {
+  const id = await rig.deadLetter('evt_1');
+  const show = async () => (await rig.cli(['deliveries', 'show', id])).stdout;
+  expect(await show()).toMatch(/^used +1 scheduled attempt of 1, 0 replays$/m);
+  expect(await show()).toMatch(/^lease +none: no attempt is in flight$/m);
+  await rig.cli(['deliveries', 'replay', id, '--reason', 'x']);
+  const replayId = await rig.redis.hget(rig.keys.delivery(id), 'replayId');
+  expect(await show()).toMatch(new RegExp(`^open replay +${replayId}$`, 'm'));
+  await rig.transitions.beginAttempt(id, `${id}-r${replayId}`, 't');
+  expect(await show()).toMatch(/^lease +attempt 2 \(replay\), until 20.* \(in 1\ds\)$/m);
+  expect(await show()).toMatch(/^fence +attempt 2$/m);
+  const json = (await rig.cli(['deliveries', 'show', id, '--json'])).json();
+  expect(json).toMatchObject({
+    scheduleLength: 1,
+    scheduleMade: 1,
+    replaysMade: 0,
+    fence: 2,
+    openReplay: replayId,
+    lease: { attempt: 2, trigger: 'replay' },
+  });
+});
+
+test('a delivery and an event whose retention is over are told apart from those that never were', async () => {
+  const [id = ''] = await rig.recordEvent('evt_old', [other]);
+  const key = id.slice(0, id.indexOf('.'));
+  await rig.redis.set(rig.keys.dedupe(key), 'job-that-has-ended', 'EX', 60);
+  await rig.redis.del(rig.keys.delivery(id), rig.keys.event(key)); // as the sweeper does
+  for (const args of [
+    ['deliveries', 'show', id],
+    ['deliveries', 'replay', id, '--reason', 'x'],
+    ['dead-letters', 'replay', id, '--reason', 'x'],
+    ['events', 'show', 'shop', 'evt_old'],
+  ]) {
+    const { code, stderr } = await rig.cli(args);
+    expect({ args, code, over: stderr.includes('The retention of ') }).toEqual({ args, code: 3, over: true });
+  }
+  expect((await rig.cli(['events', 'show', 'shop', 'evt_never'])).stderr).toContain('was not accepted');
+});
+
 test('show tells the whole story: attempts, remedy, answer, next attempt', async () => {
   const id = await rig.deadLetter('evt_1');
   await writeSample(rig.redis, rig.keys, id, 1, {

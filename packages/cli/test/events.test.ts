@@ -109,3 +109,24 @@ test('an endpoint that was added later gets the unrouted events too', async () =
     (await rig.cli(['deliveries', 'list', '--endpoint', endpoint.id, '--json'])).json().deliveries,
   ).toHaveLength(1);
 });
+
+test('events that this version cannot read are listed, and their data is not shown', async () => {
+  expect((await rig.cli(['events', 'parked'])).stdout).toBe('No event is parked.\n');
+  const job = `${rig.keys.queues}:events:odd`;
+  await rig.redis.hset(
+    job,
+    'name',
+    'event',
+    'data',
+    '{"v":99,"body":"secret"}',
+    'opts',
+    '{}',
+    'timestamp',
+    1,
+  );
+  await rig.redis.zadd(`${rig.keys.queues}:events:failed`, 1, 'odd');
+  const { stdout } = await rig.cli(['events', 'parked']);
+  expect(stdout).toMatch(/^odd .*payload version 99/m);
+  expect(stdout).not.toContain('secret');
+  expect((await rig.cli(['events', 'parked', '--json'])).json().parked).toHaveLength(1);
+});

@@ -64,7 +64,7 @@ test('an environment variable is answered in words that name what it takes', asy
 
 test('a request that is not valid ends with what is wrong with it', async () => {
   expect(await told(['dead-letters', 'replay', '--reason', 'x'])).toBe(
-    'error: Name the deliveries, or say --all.\n',
+    'error: Name the deliveries, choose by filters, or say --all.\n',
   );
 });
 

@@ -6,6 +6,7 @@ import type { DestinationKind } from '@breakwater/contracts/ids';
 import { deliveryId, erpDestination, eventKey, newId } from '@breakwater/contracts/ids';
 import { encodeBody } from '@breakwater/contracts/jobs';
 import { openDeliveries } from '@breakwater/core/delivery-deps';
+import { startReplayRunner } from '@breakwater/core/replay-runner';
 import { parseConfig } from '@breakwater/runtime/config';
 import { createLogger } from '@breakwater/runtime/logger';
 import { eventFields } from '@breakwater/store/events';
@@ -119,6 +120,8 @@ export async function createRig(config = CONFIG, redisUrl = sharedRedisUrl()) {
       ),
     /** Records an event with deliveries to these destinations. Resolves to their ids. */
     recordEvent,
+    /** Carries out bulk replays, as a dispatcher does. */
+    runReplays: () => stack.defer(startReplayRunner(store)),
     /** Makes one attempt, the replay's where one was asked for. */
     attempt,
     /** A delivery that failed once, which this configuration's schedule makes a dead letter. */

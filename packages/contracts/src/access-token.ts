@@ -33,6 +33,7 @@ export function parseScope(text: string): TokenScope | undefined {
       return { role, operator: operator ?? null };
     case 'publish':
       return { role, operator: operator ?? 'default' };
+    case undefined:
     default:
       return undefined;
   }

@@ -44,7 +44,10 @@ function checkTokens(config: unknown, issue: Issue): void {
   }
 }
 
-/** An id is remembered at least as long as its deliveries are retried, or a late repetition could overtake them. */
+/**
+ * An id is remembered at least as long as its deliveries are retried, and as long as its records stay to be replayed: a late
+ * repetition could overtake the ones, or would be taken for a new event after the others.
+ */
 function checkDedupe(config: unknown, sources: Members, erpTargets: Members, issue: Issue): void {
   const schedules = [
     listOf(partOf(config, 'deliveries'), 'retrySchedule'),
@@ -53,9 +56,16 @@ function checkDedupe(config: unknown, sources: Members, erpTargets: Members, iss
   const retriedMs = Math.max(
     ...schedules.map((waits) => waits.reduce<number>((sum, wait) => sum + Number(wait), 0)),
   );
+  const retentionMs = Number(partOf(config, 'retention'));
   const check = (path: (string | number)[], ttlMs: unknown): void => {
-    if (typeof ttlMs === 'number' && ttlMs < retriedMs)
+    if (typeof ttlMs !== 'number') return;
+    if (ttlMs < retriedMs)
       issue(path, `deliveries are retried for ${formatDuration(retriedMs)}: expected at least that`);
+    else if (ttlMs < retentionMs)
+      issue(
+        path,
+        `dedupe records (${formatDuration(ttlMs)}) must live at least as long as events can be replayed (retention, ${formatDuration(retentionMs)}): lengthen the one or shorten the other`,
+      );
   };
   check(['ingest', 'dedupe'], partOf(partOf(config, 'ingest'), 'dedupe'));
   for (const [name, source] of sources)

@@ -110,6 +110,11 @@ export const BreakwaterConfig = z
     ingest: Ingest.prefault({}),
     deliveries: Delivery.prefault({}),
     egress: Egress.prefault({}),
+    /**
+     * How long events and deliveries stay after every delivery has ended: so long they can be read and replayed. Below
+     * ingest.dedupe, or a provider's late repetition would find neither record nor claim and be taken for a new event.
+     */
+    retention: duration.refine((ms) => ms >= 1_000, 'expected at least 1s').default(30 * 86_400_000),
     samples: Samples.prefault({}),
     /** Keys for secrets at rest, newest first: base64 of 32 bytes. */
     encryptionKeys: z

@@ -61,6 +61,19 @@ export interface Delivery {
   /** Class of the latest attempt, where that failed and no success was learnt since. */
   readonly failureClass: string | null;
   readonly inFlight: boolean;
+  /** The attempt in flight: its number, which is the fence, and until when its process may be silent. */
+  readonly lease: {
+    readonly attempt: number;
+    readonly trigger: AttemptTrigger;
+    readonly startedAt: number;
+    readonly until: number;
+  } | null;
+  /** Number of the latest attempt that began, also where it sent nothing. Results of older ones change no status but to `sent`. */
+  readonly fence: number;
+  /** Id of the replay that was asked for and has not ended. */
+  readonly openReplay: string | null;
+  /** An earlier attempt may have been applied at the ERP. */
+  readonly doubt: boolean;
   /** What the ERP called the document, where it told us. */
   readonly receipt: string | null;
   readonly attempts: readonly Attempt[];

@@ -74,6 +74,10 @@ export function deliveryOfAlarm(alarmId: string): string {
   return alarmId.slice(0, alarmId.lastIndexOf('-'));
 }
 
+/** A bulk run asks at most once for a delivery, so `bulk.<run>` is the id of the replay. */
+export const isBulkAlarm = (alarmId: string): boolean =>
+  alarmId.startsWith('rbulk.', alarmId.lastIndexOf('-') + 1);
+
 /**
  * A reference as a header value: visible ASCII is kept, everything else (and `%`, so that no two references meet) is
  * percent-encoded. Event ids are a provider's free text; a line break in one must not forge a header.

@@ -166,7 +166,7 @@ test('an id is remembered for as long as its deliveries are retried, or the conf
   expect(text).toMatch(/deliveries are retried for 7h 21m.*\n.*ingest.dedupe/);
   expect(text).toContain('sources.shop.dedupe.ttl');
   expect(text).not.toContain('sources.bank');
-  const short = { ingest: { dedupe: '5m' }, deliveries: { retrySchedule: ['0s', '1m'] } };
+  const short = { ingest: { dedupe: '5m' }, deliveries: { retrySchedule: ['0s', '1m'] }, retention: '5m' };
   expect(mistakes(short)).toBe('');
 });
 
@@ -258,6 +258,22 @@ test('a client is known by a secret or by an assertion, not by both and not by n
   const auth = { kind: 'oauth2', tokenUrl: 'https://erp.test/token', clientId: 'a' };
   const told = mistakes({ erpTargets: { erp: { ...target, adapter: { ...target.adapter, auth } } } });
   expect(told).toContain('expected clientSecret or clientAssertion, one of them');
+});
+
+test('a dedupe record may not be forgotten before its event can no longer be replayed', () => {
+  expect(BreakwaterConfig.parse({}).retention).toBe(30 * 86_400_000);
+  const short = mistakes({ ingest: { dedupe: '10d' } });
+  expect(short).toContain('ingest.dedupe');
+  expect(short).toContain(
+    'dedupe records (10d) must live at least as long as events can be replayed (retention, 30d)',
+  );
+  expect(mistakes({ ingest: { dedupe: '10d' }, retention: '10d' })).toBe('');
+  expect(mistakes({ ingest: { dedupe: 'forever' }, retention: '400d' })).toBe('');
+  expect(mistakes({ retention: '46d' })).toContain('ingest.dedupe');
+  expect(mistakes({ retention: '10ms' })).toContain('expected at least 1s');
+  const own = mistakes({ sources: { shop: { ...source, dedupe: { ttl: '20d' } } } });
+  expect(own).toContain('sources.shop.dedupe.ttl');
+  expect(own).toContain('dedupe records (20d) must live at least as long');
 });
 
 test('egress takes CIDRs and name servers, and says of each mistake where it is', () => {

@@ -1,82 +1,113 @@
-import type { AlarmClocks } from '@breakwater/queue/alarms';
+import { newId } from '@breakwater/contracts/ids';
+import type { ReplayRun } from '@breakwater/contracts/replay-run';
 import { AppError } from '@breakwater/runtime/errors';
-import { pause } from '@breakwater/runtime/poll';
 import type { Redis } from '@breakwater/store/connection';
-import { readDelivery } from '@breakwater/store/deliveries';
 import type { Keyspace } from '@breakwater/store/keys';
-import type { Transitions } from '@breakwater/store/transitions';
-import { noDelivery, notADeadLetter } from './dead-letters.ts';
-import { lastAttemptNumber, type ReplayTicket } from './replay-result.ts';
-import { requestReplay } from './replay.ts';
+import { changeReplayRun, createReplayRun, readReplayRun } from '@breakwater/store/replay-runs';
+import { chooseDeliveries, type ReplayPace, type ReplaySelection } from './replay-plan.ts';
 
-export interface BulkReplayDeps {
+export interface RunStore {
   readonly redis: Redis;
   readonly keys: Keyspace;
-  readonly transitions: Transitions;
-  readonly clocks: AlarmClocks;
 }
 
-export interface BulkReplayInput {
-  readonly operator: string;
+export interface BulkReplayRequest extends ReplayPace {
+  readonly selection: ReplaySelection;
+  /** The selection in words, for people who look at the run later. */
+  readonly filter: string;
   readonly mode: 'single' | 'restart';
+  readonly acknowledged: boolean;
   readonly reason: string;
   readonly actor: string;
-  /** Replays asked for per second: the receiver was ill a moment ago, and fresh events come first. */
-  readonly perSecond: number;
-  readonly signal: AbortSignal;
-  readonly onProgress?: (done: number) => void;
+  /** Failures in a row after which the run stops itself; 0 never. */
+  readonly stopAfter: number;
 }
 
-export interface BulkReplayResult {
-  readonly tickets: readonly ReplayTicket[];
-  /** Those that could not be replayed, each with its reason. */
-  readonly refused: readonly { readonly delivery: string; readonly error: AppError }[];
-  /** The signal was aborted before all were asked for. */
-  readonly stopped: boolean;
+/** A dispatcher makes 200 attempts at once: a run that meets time-outs only must leave most of them to fresh events. */
+const MAY_BE_OPEN = 20;
+
+/**
+ * Starts a bulk replay: a record in Redis that dispatchers carry out (replay-runner.ts), so that it outlives whoever
+ * asked. Resolves to the run, to undefined when nothing matches. Throws AppError request_invalid.
+ */
+export async function startBulkReplay(
+  { redis, keys }: RunStore,
+  request: BulkReplayRequest,
+): Promise<ReplayRun | undefined> {
+  const { selection, reason } = request;
+  if (reason.trim() === '')
+    throw new AppError('request_invalid', 'A replay needs a reason (--reason): it goes into the audit log.');
+  const { operator } = selection;
+  const deliveries = await chooseDeliveries(redis, keys, selection);
+  if (deliveries.length === 0) return undefined;
+  const id = newId();
+  await createReplayRun(redis, keys, {
+    ...request,
+    id,
+    operator,
+    deliveries,
+    status: selection.status,
+    mayBeOpen: MAY_BE_OPEN,
+  });
+  return findReplayRun({ redis, keys }, operator, id);
+}
+
+/** Throws AppError not_found, also for another operator's. */
+export async function findReplayRun(
+  { redis, keys }: RunStore,
+  operator: string,
+  id: string,
+): Promise<ReplayRun> {
+  const run = await readReplayRun(redis, keys, operator, id);
+  if (!run) throw noRun(operator, id);
+  return run;
 }
 
 /**
- * Replays dead letters one after the other, at a steady rate. A refusal is noted and the others go on. Stopping it and
- * running it again is safe: what was delivered meanwhile is no dead letter any more, and an open replay is refused.
+ * Stops a run between two replays, or lets one go on that was cancelled or has stopped itself. What was asked for already
+ * is attempted all the same. Doing it again changes nothing. Throws AppError not_found, wrong_status.
  */
-export async function replayDeadLetters(
-  deps: BulkReplayDeps,
-  ids: readonly string[],
-  input: BulkReplayInput,
-): Promise<BulkReplayResult> {
-  const tickets: ReplayTicket[] = [];
-  const refused: { delivery: string; error: AppError }[] = [];
-  const begun = performance.now();
-  let done = 0;
-  for (const delivery of ids) {
-    // Counted from the beginning, so that the time a request takes is not added to every wait.
-    const early = begun + (done * 1_000) / input.perSecond - performance.now();
-    if (early > 0) await pause(early, input.signal);
-    if (input.signal.aborted) return { tickets, refused, stopped: true };
-    try {
-      tickets.push(await replayOne(deps, delivery, input));
-    } catch (error) {
-      if (!(error instanceof AppError) || error.status >= 500) throw error;
-      refused.push({ delivery, error });
-    }
-    done += 1;
-    input.onProgress?.(done);
-  }
-  return { tickets, refused, stopped: false };
+export async function changeBulkReplay(
+  store: RunStore,
+  change: {
+    readonly operator: string;
+    readonly id: string;
+    readonly action: 'cancel' | 'resume';
+    readonly actor: string;
+    readonly reason: string;
+  },
+): Promise<ReplayRun> {
+  const refusal = await changeReplayRun(store.redis, store.keys, change);
+  if (refusal === 'not_found') throw noRun(change.operator, change.id);
+  if (refusal) throw wrongState(change.id, refusal.state, change.action);
+  return findReplayRun(store, change.operator, change.id);
 }
 
-async function replayOne(deps: BulkReplayDeps, id: string, input: BulkReplayInput): Promise<ReplayTicket> {
-  const { operator, mode, reason, actor } = input;
-  const delivery = await readDelivery(deps.redis, deps.keys, operator, id);
-  if (!delivery) throw noDelivery(operator, id);
-  if (delivery.status !== 'dead_letter') throw notADeadLetter(delivery);
-  const replayId = await requestReplay(deps.transitions, deps.clocks, {
-    delivery: id,
-    operator,
-    mode,
-    acknowledged: false,
-    reason,
-    actor,
-  });
-  return { delivery: id, replayId, mode, attemptsBefore: lastAttemptNumber(delivery) };
+/** Would `changeBulkReplay` work now? Throws as it does. */
+export async function checkBulkReplayChange(
+  store: RunStore,
+  operator: string,
+  id: string,
+  action: 'cancel' | 'resume',
+): Promise<ReplayRun> {
+  const run = await findReplayRun(store, operator, id);
+  const possible =
+    action === 'cancel' ? run.state === 'running' || run.state === 'cancelled' : run.state !== 'done';
+  if (!possible) throw wrongState(id, run.state, action);
+  return run;
 }
+
+const noRun = (operator: string, id: string): AppError =>
+  new AppError('not_found', `No replay run ${id} belongs to operator ${operator}.`, {
+    remedy: 'See replays list. A run leaves 30 days after its end.',
+  });
+
+const wrongState = (id: string, state: string, action: string): AppError =>
+  new AppError(
+    'wrong_status',
+    `Replay run ${id} is ${state}: it cannot be ${action === 'cancel' ? 'cancelled' : 'resumed'}.`,
+    {
+      remedy: '',
+      details: { state },
+    },
+  );

@@ -1,51 +1,15 @@
-import type { Delivery } from '@breakwater/contracts/delivery';
+import type { Delivery, DeliveryStatus } from '@breakwater/contracts/delivery';
+import { parseDeliveryId } from '@breakwater/contracts/ids';
 import { AppError } from '@breakwater/runtime/errors';
 import type { Redis } from '@breakwater/store/connection';
-import { listDeliveryIds, readDeliveries, readDelivery } from '@breakwater/store/deliveries';
+import { isExpired } from '@breakwater/store/retention';
+import { readDelivery } from '@breakwater/store/deliveries';
 import type { Keyspace } from '@breakwater/store/keys';
 import type { Transitions } from '@breakwater/store/transitions';
+import { expired } from './replay-check.ts';
+import { type SelectFilter, selectDeliveries } from './select-deliveries.ts';
 
-export interface DeadLetterFilter {
-  readonly operator: string;
-  /** Destination id. */
-  readonly destination?: string;
-  /** Why it was given up, see DeadLetterReason. */
-  readonly reason?: string;
-  /** Class of its last attempt, see failure-class.ts. */
-  readonly failureClass?: string;
-}
-
-/** Records read at once: enough to hide the way to Redis, few enough to hold in memory with all their attempts. */
-const CHUNK = 200;
-
-/**
- * Every dead letter of an operator that the filter lets through, newest first. The ids are read once, at the beginning,
- * so that a caller who replays or resolves while iterating skips nothing; what changed meanwhile is left out.
- */
-export async function* eachDeadLetter(
-  redis: Redis,
-  keys: Keyspace,
-  filter: DeadLetterFilter,
-): AsyncGenerator<Delivery> {
-  const { operator, destination } = filter;
-  const wanted = {
-    operator,
-    statuses: ['dead_letter'] as const,
-    ...(destination !== undefined && { destination }),
-  };
-  const ids = await listDeliveryIds(redis, keys, wanted, 0, Number.MAX_SAFE_INTEGER);
-  for (let from = 0; from < ids.length; from += CHUNK) {
-    for (const delivery of await readDeliveries(redis, keys, ids.slice(from, from + CHUNK))) {
-      if (matches(delivery, filter)) yield delivery;
-    }
-  }
-}
-
-function matches(delivery: Delivery, { operator, reason, failureClass }: DeadLetterFilter): boolean {
-  if (delivery.operator !== operator || delivery.status !== 'dead_letter') return false;
-  if (reason !== undefined && delivery.reason !== reason) return false;
-  return failureClass === undefined || delivery.attempts.at(-1)?.class === failureClass;
-}
+export type DeadLetterFilter = Omit<SelectFilter, 'status'>;
 
 /** One page of dead letters, newest first; `nextOffset` is null on the last one. */
 export async function listDeadLetters(
@@ -57,7 +21,7 @@ export async function listDeadLetters(
 ): Promise<{ deliveries: Delivery[]; nextOffset: number | null }> {
   const deliveries: Delivery[] = [];
   let seen = 0;
-  for await (const delivery of eachDeadLetter(redis, keys, filter)) {
+  for await (const delivery of selectDeliveries(redis, keys, { ...filter, status: 'dead_letter' })) {
     if (seen === offset + limit) return { deliveries, nextOffset: seen };
     if (seen >= offset) deliveries.push(delivery);
     seen += 1;
@@ -70,6 +34,13 @@ export interface ResolveDeps {
   readonly keys: Keyspace;
   readonly transitions: Transitions;
 }
+
+export const wrongStatus = (delivery: Pick<Delivery, 'id' | 'status'>, wanted: DeliveryStatus): AppError =>
+  wanted === 'dead_letter'
+    ? notADeadLetter(delivery)
+    : new AppError('wrong_status', `${delivery.id} is ${delivery.status}, not ${wanted}.`, {
+        details: { status: delivery.status },
+      });
 
 export const notADeadLetter = (delivery: Pick<Delivery, 'id' | 'status'>): AppError =>
   new AppError('wrong_status', `${delivery.id} is ${delivery.status}, not a dead letter.`, {
@@ -119,3 +90,15 @@ export async function resolveDeadLetter(
 
 export const noDelivery = (operator: string, id: string): AppError =>
   new AppError('not_found', `No delivery ${id} belongs to operator ${operator}.`);
+
+/** What to say of a delivery that is not there: it never was (or is another operator's), or its retention is over. */
+export async function whyNoDelivery(
+  { redis, keys }: Pick<ResolveDeps, 'redis' | 'keys'>,
+  operator: string,
+  id: string,
+): Promise<AppError> {
+  const event = parseDeliveryId(id)?.event;
+  return event !== undefined && (await isExpired(redis, keys, event))
+    ? expired(id)
+    : noDelivery(operator, id);
+}

@@ -18,10 +18,11 @@ export function openDeliveries(
   const keys = createKeyspace(config.keyPrefix);
   const redis = connectRedis(config.redisUrl, 'scripts', logger);
   defer('redis', () => closeRedis(redis));
-  const transitions = new Transitions(redis, keys, policyOf(config.breakwater));
+  const policy = policyOf(config.breakwater);
+  const transitions = new Transitions(redis, keys, policy);
   const clocks = createAlarmClocks(redis, keys, logger);
   defer('alarm clocks', () => clocks.close());
   const maintenance = createQueueMaintenance(redis, keys, logger);
   defer('queue maintenance', () => maintenance.close());
-  return { keys, redis, transitions, clocks, maintenance, logger };
+  return { keys, redis, policy, transitions, clocks, maintenance, logger };
 }

@@ -45,6 +45,8 @@ export async function takeSnapshot(
     resolved: names.map((name) => [[name], ledger.resolved.get(name) ?? 0]),
     autoPauses: [[[], ledger.autoPauses]],
     deliveries,
+    created: samples(ledger.created),
+    expired: samples(ledger.expired),
     deadLetters: ['endpoint', ...names].map((label) => [
       [label],
       ledger.deliveries.get(label)?.get('dead_letter') ?? 0,

@@ -105,8 +105,9 @@ async function chooseIndex(
   const asked = { from: since ?? Number.NEGATIVE_INFINITY, to: until ?? Number.POSITIVE_INFINITY };
   // Nothing takes a status before it is created, and it may take it long after.
   const created = status === undefined ? asked : { from: Number.NEGATIVE_INFINITY, to: asked.to };
+  const everything = { name: 'all', key: keys.byOperator(operator), ...created };
   const ways = [
-    { name: 'all', key: keys.byOperator(operator), ...created },
+    everything,
     ...(status === undefined ? [] : [{ name: 'status', key: keys.byStatus(operator, status), ...asked }]),
     ...(destination === undefined
       ? []
@@ -116,15 +117,11 @@ async function chooseIndex(
       ? []
       : [{ name: 'why', key: keys.byClass(operator, failureClass), ...created }]),
   ];
-  const [first, ...others] = ways;
   const chosen = ways.find(({ name }) => name === begun);
-  if (chosen || !first || others.length === 0) return chosen ?? ways[0]!;
+  if (chosen) return chosen;
   const counts = await countInIndexes(redis, ways);
-  return ways.reduce((best, way) => (countOf(way) < countOf(best) ? way : best), first);
-
-  function countOf(way: (typeof ways)[number]): number {
-    return counts[ways.indexOf(way)] ?? 0;
-  }
+  const fewest = counts.indexOf(Math.min(...counts));
+  return ways[fewest] ?? everything;
 }
 
 /** The deliveries of an event of this id, of one source or of each that has one: read from the events' plans. */

@@ -1,8 +1,9 @@
 import { newId } from '@breakwater/contracts/ids';
 import type { AlarmClocks } from '@breakwater/queue/alarms';
 import { AppError } from '@breakwater/runtime/errors';
-import { alreadyResolved, endpointRemoved } from './replay-check.ts';
-import type { ReplayInput, Transitions } from '@breakwater/store/transitions';
+import { alreadyResolved, endpointRemoved, expired } from './replay-check.ts';
+import type { ReplayInput } from '@breakwater/store/replay-answer';
+import type { Transitions } from '@breakwater/store/transitions';
 
 /** Shown wherever replay is offered (DESIGN 5). */
 export const REPLAY_NOTICE =
@@ -43,6 +44,8 @@ export async function requestReplay(
       );
     case 'paused':
       throw new AppError('destination_paused', `The destination of ${request.delivery} is paused.`);
+    case 'expired':
+      throw expired(request.delivery);
     case 'resolved':
       throw alreadyResolved(request.delivery);
     case 'removed':

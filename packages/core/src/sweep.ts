@@ -7,6 +7,9 @@ import type { Logger } from '@breakwater/runtime/logger';
 import { startLoop } from '@breakwater/runtime/poll';
 import type { Redis } from '@breakwater/store/connection';
 import type { Keyspace } from '@breakwater/store/keys';
+import type { Policy } from '@breakwater/store/policy';
+import { sweepRetention } from '@breakwater/store/retention';
+import { readShadows, shadowDone } from '@breakwater/store/shadows';
 import type { Transitions } from '@breakwater/store/transitions';
 import { finishRemovals } from './remove-endpoint.ts';
 
@@ -16,6 +19,7 @@ export interface SweepDeps {
   readonly transitions: Transitions;
   readonly clocks: AlarmClocks;
   readonly maintenance: QueueMaintenance;
+  readonly policy: Pick<Policy, 'retentionMs'>;
   readonly logger: Logger;
 }
 
@@ -41,6 +45,12 @@ export function startSweeper(deps: SweepDeps): () => Promise<void> {
       eventsAt = performance.now();
       const retried = await deps.maintenance.retryFailedEvents(LIMIT);
       if (retried > 0) deps.logger.error({ retried }, 'events whose fan-out had failed are run again');
+      const parked = await deps.maintenance.parkedEvents();
+      if (parked.length > 0)
+        deps.logger.error(
+          { parked: parked.length, first: parked[0] },
+          'events are parked that this version cannot read: run the version that wrote them, or a newer one',
+        );
     },
     (error) => deps.logger.warn({ reason: messageOf(error) }, 'sweep failed'),
   );
@@ -55,19 +65,37 @@ export async function sweep(deps: SweepDeps): Promise<void> {
       logger.info({ queue, alarms: alarms.length }, 'alarms past their time are set again');
     await clocks.set(alarms);
   }
+  await takeExpired(deps);
   const deadLettered = await finishRemovals(deps);
   if (deadLettered > 0)
     logger.info({ deadLettered }, 'the removal of an endpoint that was left half-way was finished');
   await sweepShadows(deps);
 }
 
-async function sweepShadows({ redis, keys, transitions, maintenance }: SweepDeps): Promise<void> {
-  for (const { delivery, change } of await transitions.shadows(LIMIT)) {
+/** Batches of one sweep: with a sweep a second, 10,000 deliveries a second may leave, more than one Redis takes in. */
+const RETENTION_BATCHES = 50;
+
+async function takeExpired({ redis, keys, policy, logger }: SweepDeps): Promise<void> {
+  const taken = { events: 0, deliveries: 0, unrouted: 0 };
+  for (let batch = 0; batch < RETENTION_BATCHES; batch += 1) {
+    const expired = await sweepRetention(redis, keys, policy.retentionMs);
+    taken.events += expired.events;
+    taken.deliveries += expired.deliveries;
+    taken.unrouted += expired.unrouted;
+    if (!expired.more) break;
+  }
+  if (taken.events > 0) logger.info(taken, 'records whose retention is over have left');
+  if (taken.unrouted > 0)
+    logger.warn({ events: taken.unrouted }, 'events left that no route or endpoint had ever wanted');
+}
+
+async function sweepShadows({ redis, keys, maintenance }: SweepDeps): Promise<void> {
+  for (const { delivery, change } of await readShadows(redis, keys, LIMIT)) {
     const [status, reason] = await redis.hmget(keys.delivery(delivery), 'status', 'reason');
     const parts = parseDeliveryId(delivery);
     const wanted: DeadLetterJob | undefined =
       status === 'dead_letter' && parts ? { v: 1, delivery, ...parts, reason: reason ?? '' } : undefined;
     await maintenance.shadow(delivery, wanted);
-    await transitions.shadowDone(delivery, change);
+    await shadowDone(redis, keys, delivery, change);
   }
 }

@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import { readShadows, shadowDone } from '@breakwater/store/shadows';
 import { startSweeper } from '../src/sweep.ts';
 import { waitUntil } from '../../../test/support/wait-until.ts';
 import { openWork } from './support/deliveries.ts';
@@ -19,7 +20,7 @@ test('a dead letter has a shadow in the queue that people look at, with ids and 
   await work.replay(id, 'restart');
   await work.sweep();
   expect(await work.shadow(id)).toBeUndefined();
-  expect(await work.transitions.shadows(10)).toEqual([]);
+  expect(await readShadows(work.redis, work.keys, 10)).toEqual([]);
 });
 
 test('a dead letter that a person resolved casts no shadow', async () => {
@@ -36,14 +37,14 @@ test('a status that changes between being read and being brought into line is br
   const work = openWork();
   const id = await work.delivery();
   await work.end(await work.begin(id), 'gone');
-  const [seen] = await work.transitions.shadows(10); // a sweeper reads that it is dead ...
+  const [seen] = await readShadows(work.redis, work.keys, 10); // a sweeper reads that it is dead ...
   await work.replay(id, 'restart'); // ... a person revives it ...
   await work.maintenance.shadow(id, { v: 1, delivery: id, event: 'e', destination: 'd', reason: 'gone' }); // ... and the sweeper acts on what it read
-  await work.transitions.shadowDone(id, seen?.change ?? '');
+  await shadowDone(work.redis, work.keys, id, seen?.change ?? '');
   expect(await work.shadow(id)).toBeDefined();
   await work.sweep();
   expect(await work.shadow(id)).toBeUndefined();
-  expect(await work.transitions.shadows(10)).toEqual([]);
+  expect(await readShadows(work.redis, work.keys, 10)).toEqual([]);
 });
 
 test('the shadow of a delivery that died again says why it died now', async () => {
@@ -84,5 +85,5 @@ test('two sweepers that run all the time repair what they find and do no harm to
       (await Promise.all(ids.map((id) => work.shadow(id)))).filter(Boolean).length === 10,
     { what: 'jobs and shadows' },
   );
-  expect(await work.transitions.shadows(100)).toEqual([]);
+  expect(await readShadows(work.redis, work.keys, 100)).toEqual([]);
 });

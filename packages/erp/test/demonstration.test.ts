@@ -97,7 +97,8 @@ test('what is missing in the event is missing in the receipt, not made up', asyn
 
 test('endpoints on loopback are allowed, other private addresses are not', () => {
   const { egress } = demonstration();
-  expect(egress).toMatchObject({ allowHttp: true, allow: ['127.0.0.0/8', '::1/128'] });
+  expect(egress.allowHttp).toBe(true);
+  expect(new Set(egress.allow)).toEqual(new Set(['127.0.0.0/8', '::1/128']));
   const guard = createEgressGuard(egress);
   expect(guard.checkUrl('http://127.0.0.1:9000/hook')).toMatchObject({ ok: true });
   expect(guard.checkUrl('http://10.0.0.1/hook')).toMatchObject({ ok: false });

@@ -27,7 +27,7 @@ describe('an answer that is read', () => {
   test.each([
     [{ json: { result: 7 } }, { kind: 'posted', receipt: '7' }],
     [{ json: { error: { code: 1 } } }, { kind: 'rejected', sample: { text: '{"error":{"code":1}}' } }],
-    [{ status: 500, json: { error: { code: 23505 } } }, { kind: 'duplicate' }],
+    [{ status: 500, json: { error: { code: 23505 } } }, { kind: 'already_posted' }],
     [{ json: { odd: 'failed' } }, { kind: 'failed' }],
     [{ json: { odd: 'unknown' } }, { kind: 'unknown' }],
   ])('means what the configuration says: %j', async (answer, result) => {

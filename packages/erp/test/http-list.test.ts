@@ -62,6 +62,6 @@ test('an ERP that does not answer is an error, not an empty list', async () => {
   await expect(list()).rejects.toMatchObject({ code: 'unavailable' });
 });
 
-test('a broken expression is named with its place before anything starts', () => {
-  expect(() => createHttpAdapter(config({ next: 'answer.(' }), client)).toThrow(/adapter\.list\.next/);
+test('a broken expression is named with its place when the configuration is read', () => {
+  expect(() => config({ next: 'answer.(' })).toThrow(/"list",\s+"next"/);
 });

@@ -1,4 +1,4 @@
-import { destinationKind, deliveryOfAlarm, parseDeliveryId } from '@breakwater/contracts/ids';
+import { destinationKind, deliveryOfAlarm, isBulkAlarm, parseDeliveryId } from '@breakwater/contracts/ids';
 import { type AlarmJob, QUEUES } from '@breakwater/contracts/jobs';
 import type { Logger } from '@breakwater/runtime/logger';
 import type { Keyspace } from '@breakwater/store/keys';
@@ -18,6 +18,8 @@ export interface AlarmClocks {
 
 /** BullMQ serves jobs without a priority first, so first attempts never queue up behind retries. */
 const RETRY_PRIORITY = 10;
+/** Nothing waits for a bulk run; the sweeper knows its alarms by their names. */
+const BULK_PRIORITY = 20;
 
 export function createAlarmClocks(redis: Redis, keys: Keyspace, logger: Logger): AlarmClocks {
   const open = (name: string): Queue => {
@@ -47,7 +49,7 @@ export function createAlarmClocks(redis: Redis, keys: Keyspace, logger: Logger):
 const kindOf = (alarmId: string): 'endpoint' | 'erp' =>
   destinationKind(parseDeliveryId(deliveryOfAlarm(alarmId))?.destination ?? '');
 
-function toJob({ alarmId, waitMs, behind = waitMs > 0 }: Alarm) {
+function toJob({ alarmId, waitMs, behind = waitMs > 0, bulk = isBulkAlarm(alarmId) }: Alarm) {
   const data: AlarmJob = { v: 1, delivery: deliveryOfAlarm(alarmId) };
   return {
     name: 'attempt',
@@ -59,7 +61,7 @@ function toJob({ alarmId, waitMs, behind = waitMs > 0 }: Alarm) {
       attempts: 1,
       removeOnComplete: true,
       removeOnFail: true,
-      ...(behind && { priority: RETRY_PRIORITY }),
+      ...(bulk ? { priority: BULK_PRIORITY } : behind && { priority: RETRY_PRIORITY }),
     },
   };
 }

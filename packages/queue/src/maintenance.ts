@@ -4,6 +4,7 @@ import type { Keyspace } from '@breakwater/store/keys';
 import { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { EVENT_STREAM_LENGTH, quiet } from './connection.ts';
+import { type ParkedEvent, sortFailedEvents } from './failed-events.ts';
 
 export interface QueueDepth {
   readonly queue: string;
@@ -14,8 +15,10 @@ export interface QueueDepth {
 export interface QueueMaintenance {
   /** Brings the shadow of one delivery into line: a job in `dead-letters` while it is a dead letter, none otherwise. */
   readonly shadow: (delivery: string, wanted: DeadLetterJob | undefined) => Promise<void>;
-  /** Runs failed `events` jobs again, oldest first. Resolves to how many. */
+  /** Runs failed `events` jobs again, but for those that cannot be read. Resolves to how many. */
   readonly retryFailedEvents: (limit: number) => Promise<number>;
+  /** Failed `events` jobs that this version cannot read: running them again would only fail again. */
+  readonly parkedEvents: () => Promise<ParkedEvent[]>;
   /** Events that wait for fan-out. */
   readonly waitingEvents: () => Promise<number>;
   /** How long the oldest of them has waited, ms; 0 when none does. */
@@ -47,15 +50,16 @@ export function createQueueMaintenance(redis: Redis, keys: Keyspace, logger: Log
       await job.updateData(wanted); // it may have been there already, with the reason of an earlier death
     },
     async retryFailedEvents(limit) {
-      const failed = await events.getFailed(0, limit - 1);
-      for (const job of failed) {
+      const { runnable } = await sortFailedEvents(events, limit);
+      for (const job of runnable) {
         // A race with another sweeper is normal: whoever comes second finds the job in another state.
         await job
           .retry('failed', { resetAttemptsMade: true, resetAttemptsStarted: true })
           .catch(() => undefined);
       }
-      return failed.length;
+      return runnable.length;
     },
+    parkedEvents: async () => (await sortFailedEvents(events, Number.POSITIVE_INFINITY)).parked,
     waitingEvents: () => events.getWaitingCount(),
     async oldestWaitingEventMs() {
       // Not getJobs, which would read the bodies too: up to 25 MiB each.
@@ -67,7 +71,14 @@ export function createQueueMaintenance(redis: Redis, keys: Keyspace, logger: Log
       const depths: QueueDepth[] = [];
       for (const queue of queues) {
         const counts = await queue.getJobCounts(...STATES);
-        for (const [state, jobs] of Object.entries(counts)) depths.push({ queue: queue.name, state, jobs });
+        // Told apart, since the one gets better by itself and the other needs a person.
+        const parked =
+          queue === events && (counts['failed'] ?? 0) > 0
+            ? (await sortFailedEvents(events, Number.POSITIVE_INFINITY)).parked.length
+            : 0;
+        for (const [state, jobs] of Object.entries(counts))
+          depths.push({ queue: queue.name, state, jobs: state === 'failed' ? jobs - parked : jobs });
+        if (queue === events) depths.push({ queue: queue.name, state: 'parked', jobs: parked });
       }
       return depths;
     },

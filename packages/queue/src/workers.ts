@@ -90,9 +90,12 @@ function startWorker(
     workerOptions,
   );
   quiet(worker, logger);
-  worker.on('failed', (job, error) =>
-    logger.warn({ queue: name, job: job?.id, reason: messageOf(error) }, 'job failed'),
-  );
+  worker.on('failed', (job, error) => {
+    const facts = { queue: name, job: job?.id, reason: messageOf(error) };
+    if (error instanceof UnrecoverableError)
+      logger.error(facts, 'a job cannot be read: an event is parked, an alarm is set again by the sweeper');
+    else logger.warn(facts, 'job failed');
+  });
   return {
     close: () => worker.close(),
     running: () => inHand > 0,

@@ -65,7 +65,7 @@ test('an event whose fan-out fails is not lost: it waits to be tried again', asy
   );
 });
 
-test('a job that nobody can read is kept, is not tried again by itself, and is run again by the sweeper with all its tries', async () => {
+test('a job that nobody can read is parked and told of, and is run again with all its tries once it can be read', async () => {
   const { queue, work, maintenance } = open();
   await queue.add(
     'event',
@@ -79,6 +79,11 @@ test('a job that nobody can read is kept, is not tried again by itself, and is r
   expect(failed?.failedReason).toContain('does not match any version known here');
   expect(failed?.attemptsMade).toBe(1);
   await worker.close();
+  expect(await maintenance.retryFailedEvents(10)).toBe(0); // it would only fail again, every time
+  expect(await maintenance.parkedEvents()).toEqual([
+    { job: 'unreadable', failedAt: expect.any(Number), why: expect.stringContaining('payload version 99') },
+  ]);
+  expect(await failedAndParked(maintenance)).toEqual({ failed: 0, parked: 1 });
 
   await failed?.updateData(eventJob('e1')); // as after an upgrade that can read it
   expect(await maintenance.retryFailedEvents(10)).toBe(1);
@@ -88,10 +93,29 @@ test('a job that nobody can read is kept, is not tried again by itself, and is r
   expect(await maintenance.retryFailedEvents(10)).toBe(0);
 });
 
+test('parked jobs do not hide those that can be run again', async () => {
+  const { queue, work, maintenance } = open();
+  for (let number = 0; number < 3; number += 1)
+    await queue.add('event', { v: 99 }, { jobId: `unreadable${number}`, removeOnFail: false });
+  await queue.add('event', eventJob('e1'), { jobId: 'readable', removeOnFail: false });
+  const worker = work(() => Promise.reject(new Error('Redis was away')));
+  await waitUntil(async () => (await queue.getFailedCount()) === 4, { what: 'all to fail' });
+  await worker.close();
+  expect(await failedAndParked(maintenance)).toEqual({ failed: 1, parked: 3 });
+  expect(await maintenance.retryFailedEvents(1)).toBe(1);
+  expect(await failedAndParked(maintenance)).toEqual({ failed: 0, parked: 3 });
+});
+
+const failedAndParked = async (maintenance: ReturnType<typeof createQueueMaintenance>) => {
+  const depths = (await maintenance.depths()).filter(({ queue }) => queue === 'events');
+  const of = (wanted: string): number | undefined => depths.find(({ state }) => state === wanted)?.jobs;
+  return { failed: of('failed'), parked: of('parked') };
+};
+
 test('two sweepers at once run a failed event once', async () => {
   const { queue, work, maintenance } = open();
-  await queue.add('event', { v: 99 }, { jobId: 'unreadable', removeOnFail: false });
-  const worker = work(async () => undefined);
+  await queue.add('event', eventJob('e1'), { jobId: 'failing', removeOnFail: false });
+  const worker = work(() => Promise.reject(new Error('Redis was away')));
   await waitUntil(async () => (await queue.getFailedCount()) === 1, { what: 'the job to fail' });
   await worker.close();
   await Promise.all([maintenance.retryFailedEvents(10), maintenance.retryFailedEvents(10)]);

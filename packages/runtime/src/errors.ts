@@ -56,6 +56,11 @@ export const ERROR_CODES = {
     remedy: 'Register the endpoint anew for future events; settle this delivery with dead-letters resolve.',
   },
   port_taken: { status: 500, remedy: 'Stop the other process, or set another port.' },
+  expired: {
+    status: 404,
+    remedy:
+      'Have the sender send it again under a new event id; retention in the configuration says how long records stay.',
+  },
   token_missing: { status: 401, remedy: 'Send Authorization: Bearer <token>.' },
   token_invalid: {
     status: 401,

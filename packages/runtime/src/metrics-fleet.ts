@@ -12,6 +12,8 @@ export interface FleetSnapshot {
   readonly resolved: readonly Sample[];
   readonly autoPauses: readonly Sample[];
   readonly deliveries: readonly Sample[];
+  readonly created: readonly Sample[];
+  readonly expired: readonly Sample[];
   readonly deadLetters: readonly Sample[];
   readonly documents: readonly Sample[];
   readonly ratio: readonly Sample[];
@@ -66,6 +68,20 @@ const METRICS: readonly (readonly [keyof FleetSnapshot, Kind, string, readonly s
     'Endpoints paused because they had failed for too long.',
   ],
   ['deliveries', 'gauge', 'ledger_deliveries', ['destination', 'status'], 'Deliveries by status.'],
+  [
+    'created',
+    'counter',
+    'ledger_deliveries_created_total',
+    ['destination'],
+    'Deliveries ever made: those of every status and the expired ones.',
+  ],
+  [
+    'expired',
+    'counter',
+    'ledger_deliveries_expired_total',
+    ['destination'],
+    'Ended deliveries whose retention is over.',
+  ],
   ['deadLetters', 'gauge', 'dead_letters', ['destination'], 'Deliveries that are dead letters now.'],
   [
     'documents',

@@ -75,6 +75,18 @@ function toDelivery(
     reason: status === 'dead_letter' && record['reason'] ? (record['reason'] as DeadLetterReason) : null,
     failureClass: record['class'] || null,
     inFlight: record['run'] !== undefined,
+    lease:
+      record['run'] === undefined
+        ? null
+        : {
+            attempt: Number(record['run']),
+            trigger: record['runTrigger'] === 'replay' ? 'replay' : 'schedule',
+            startedAt: Number(record['runAt']),
+            until: Number(record['runUntil']),
+          },
+    fence: Number(record['attempts'] ?? 0),
+    openReplay: record['replayId'] || null,
+    doubt: record['doubt'] === '1',
     receipt: record['receipt'] ?? null,
     attempts: readAttempts(record),
   };

@@ -39,10 +39,24 @@ export interface Keyspace {
   readonly byOperator: (operator: string) => string;
   /** zset delivery -> change number: dead letters whose shadow job is not in line yet. */
   readonly shadows: string;
+  /** zset event key -> when to look: every event record, until its retention is over. */
+  readonly retention: string;
+  /** hash, 30 days after its end: a bulk replay run. */
+  readonly replayRun: (id: string) => string;
+  /** list, as long as the run: deliveries that the run has not asked for yet. */
+  readonly replayRunIds: (id: string) => string;
+  /** list, as long as the run: the first of its refusals and failures. */
+  readonly replayRunNotes: (id: string) => string;
+  /** zset run -> created: bulk runs of an operator. */
+  readonly replayRuns: (operator: string) => string;
+  /** zset run -> when to look: bulk runs that are under way. */
+  readonly replayActive: string;
   /** zset event key -> since: accepted events that no route or endpoint wanted. */
   readonly unrouted: string;
   /** string, dedupe ttl, BullMQ's own: the job that owns an event's claim. Read only. */
   readonly dedupe: (eventKey: string) => string;
+  /** hash, BullMQ's own: an accepted event on its way to fan-out. Read only. */
+  readonly eventJob: (jobId: string) => string;
   /** string `event key|claimed at`, dedupe ttl: first event that came with these signed bytes (sources with unsigned ids). */
   readonly replayGuard: (hash: string) => string;
   /** zset entry -> kept, 24 h: requests of a source that anybody may have sent, the newest 100. */
@@ -97,8 +111,15 @@ export function createKeyspace(deployment: string): Keyspace {
     byClass: (operator, failureClass) => `${prefix}index:${operator}:why:${failureClass}`,
     byOperator: (operator) => `${prefix}index:${operator}:all`,
     shadows: `${prefix}shadows`,
+    retention: `${prefix}retention`,
+    replayRun: (id) => `${prefix}replay-run:${id}`,
+    replayRunIds: (id) => `${prefix}replay-run:${id}:ids`,
+    replayRunNotes: (id) => `${prefix}replay-run:${id}:notes`,
+    replayRuns: (operator) => `${prefix}replay-runs:${operator}`,
+    replayActive: `${prefix}replay-active`,
     unrouted: `${prefix}unrouted`,
     dedupe: (eventKey) => `${tag}:${QUEUES.events}:de:${eventKey}`,
+    eventJob: (jobId) => `${tag}:${QUEUES.events}:${jobId}`,
     replayGuard: (hash) => `${prefix}replay-guard:${hash}`,
     quarantine: (source) => `${prefix}quarantine:${source}`,
     quarantineVerified: (source) => `${prefix}quarantine-verified:${source}`,

@@ -11,6 +11,9 @@ export interface Ledger {
   readonly resolved: ReadonlyMap<string, number>;
   /** Destination label -> status -> deliveries now. */
   readonly deliveries: ReadonlyMap<string, ReadonlyMap<DeliveryStatus, number>>;
+  /** Destination label -> deliveries ever made, and those that retention took away: made = those of each status + expired. */
+  readonly created: ReadonlyMap<string, number>;
+  readonly expired: ReadonlyMap<string, number>;
   readonly interrupted: number;
   /** Endpoints that were paused because they had failed for too long. */
   readonly autoPauses: number;
@@ -40,6 +43,8 @@ export async function readLedger(redis: Redis, keys: Keyspace): Promise<Ledger> 
     postings: group('postings'),
     resolved: group('resolved'),
     deliveries,
+    created: group('created'),
+    expired: group('expired'),
     interrupted: number('interrupted'),
     autoPauses: number('pauses:auto'),
   };

@@ -27,6 +27,8 @@ export interface Policy {
   readonly armAheadMs: number;
   /** How long after an unknown outcome a look-up proves something. 0 where nothing is looked up. */
   readonly settleMs: number;
+  /** How long records stay after they have ended. */
+  readonly retentionMs: number;
   readonly canFind: boolean;
   readonly dedupes: boolean;
   /** Attempts at once, in the whole fleet, at endpoints of what was tried before. The other slots are for first attempts. */
@@ -68,6 +70,7 @@ export function policyOf(config: BreakwaterConfig): Policy {
     rearmMs: 60_000,
     armAheadMs: 0,
     settleMs: 0,
+    retentionMs: config.retention,
     canFind: false,
     dedupes: false,
     retriesInFlight: config.deliveries.retriesInFlight,

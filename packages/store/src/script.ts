@@ -18,9 +18,20 @@ export interface Script {
 /** The record, the gates that use it, and what moves the gates. */
 const PRELUDE = ['prelude', 'gates', 'breaker', 'pauses'];
 
-/** Binds `lua/<name>.lua`, with the shared prelude in front where it is a script of the delivery record. */
-export function loadScript(name: string, options: { readonly prelude: boolean }): Script {
-  const lua = [...(options.prelude ? PRELUDE : []), name].map(read).join('\n');
+export interface ScriptParts {
+  /** It is a script of the delivery record: the shared prelude goes in front. */
+  readonly prelude: boolean;
+  /** Further files, between the two. */
+  readonly and?: readonly string[];
+}
+
+/** What Redis is given: `lua/<name>.lua` behind whatever it shares with others. */
+export const scriptText = (name: string, { prelude, and = [] }: ScriptParts): string =>
+  [...(prelude ? PRELUDE : []), ...and, name].map(read).join('\n');
+
+/** Binds `lua/<name>.lua`. */
+export function loadScript(name: string, parts: ScriptParts): Script {
+  const lua = scriptText(name, parts);
   const sha = createHash('sha1').update(lua).digest('hex');
   return {
     async run(redis, keys, args) {

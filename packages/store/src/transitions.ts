@@ -5,6 +5,7 @@ import type { Keyspace } from './keys.ts';
 import type { Policy } from './policy.ts';
 import { type BeginAnswer, readBegin } from './begin-answer.ts';
 import { type Go, readHandOff } from './go.ts';
+import { type ReplayAnswer, type ReplayInput, readReplay } from './replay-answer.ts';
 import { loadScript } from './script.ts';
 
 /** A job to add: the alarm rings after `waitMs`. Waits, not instants: the clocks of two machines are never compared. */
@@ -13,6 +14,8 @@ export interface Alarm {
   readonly waitMs: number;
   /** It rings behind those that were never tried. Every alarm with a wait does. */
   readonly behind?: boolean;
+  /** Of a bulk run: everything else goes first. */
+  readonly bulk?: boolean;
 }
 
 export interface EndInput {
@@ -48,22 +51,6 @@ export interface EndAnswer {
   readonly alarms: readonly Alarm[];
 }
 
-export type ReplayAnswer =
-  | { readonly kind: 'ok'; readonly alarm: Alarm }
-  | { readonly kind: 'not_found' | 'paused' | 'resolved' | 'removed' | 'needs_acknowledgement' }
-  | { readonly kind: 'in_flight'; readonly waitMs: number }
-  | { readonly kind: 'already'; readonly replayId: string };
-
-export interface ReplayInput {
-  readonly delivery: string;
-  readonly operator: string;
-  readonly replayId: string;
-  readonly mode: 'single' | 'restart';
-  readonly acknowledged: boolean;
-  readonly reason: string;
-  readonly actor: string;
-}
-
 export type GateAction = 'pause' | 'resume' | 'breaker-open' | 'breaker-close';
 
 /** One entry of an event's plan: destination, gate of its serial key, reference where it is not the event id. */
@@ -90,13 +77,12 @@ const scripts = {
   recordEvent: loadScript('record-event', { prelude: true }),
   beginAttempt: loadScript('begin-attempt', { prelude: true }),
   endAttempt: loadScript('end-attempt', { prelude: true }),
-  requestReplay: loadScript('request-replay', { prelude: true }),
+  requestReplay: loadScript('request-replay', { prelude: true, and: ['replay'] }),
   resolve: loadScript('resolve', { prelude: true }),
   sweepAlarms: loadScript('sweep-alarms', { prelude: true }),
   sweepGates: loadScript('sweep-gates', { prelude: true }),
   setGate: loadScript('set-gate', { prelude: true }),
   buryRemoved: loadScript('bury-removed', { prelude: true }),
-  shadowDone: loadScript('shadow-done', { prelude: false }),
 };
 
 /** Typed calls of the scripts that move delivery records. Every method may be repeated: a resent command changes nothing. */
@@ -184,16 +170,7 @@ export class Transitions {
         input.actor,
       ],
     );
-    switch (String(kind)) {
-      case 'ok':
-        return { kind: 'ok', alarm: { alarmId: String(value), waitMs: 0 } };
-      case 'in_flight':
-        return { kind: 'in_flight', waitMs: Number(value) };
-      case 'already':
-        return { kind: 'already', replayId: String(value) };
-      default:
-        return { kind: kind as 'not_found' | 'paused' | 'resolved' | 'removed' | 'needs_acknowledgement' };
-    }
+    return readReplay(kind, value);
   }
 
   /** Closes a dead letter. Resolves to undefined when done, else to why not. */
@@ -273,20 +250,6 @@ export class Transitions {
       [this.#keys.prefix, ...deliveries],
     );
     return Number(buried);
-  }
-
-  /** Dead letters, or deliveries that were, whose shadow job has to be brought into line, with the number of the change. */
-  async shadows(limit: number): Promise<{ delivery: string; change: string }[]> {
-    const reply = await this.#redis.zrange(this.#keys.shadows, 0, String(limit - 1), 'WITHSCORES');
-    const entries = reply.map(String);
-    return Array.from({ length: entries.length / 2 }, (_, index) => ({
-      delivery: entries[2 * index] ?? '',
-      change: entries[2 * index + 1] ?? '',
-    }));
-  }
-
-  async shadowDone(delivery: string, change: string): Promise<void> {
-    await scripts.shadowDone.run(this.#redis, [this.#keys.shadows], [delivery, change]);
   }
 
   #common(): [string, string] {

@@ -61,9 +61,9 @@ test('strangers fill no more than 500 entries, however many sources there are', 
   await flood('genuine', 100, true);
   for (let source = 0; source < 7; source += 1) await flood(`source-${source}`, 100);
   expect(await stored()).toBe(600);
-  expect(await Promise.all([0, 1, 2, 6].map((source) => count(`source-${source}`)))).toEqual([
-    0, 0, 100, 100,
-  ]);
+  const kept = await Promise.all(Array.from({ length: 7 }, (_, source) => count(`source-${source}`)));
+  // The oldest went. Which of two that came in one millisecond is older, nobody knows.
+  expect([kept[0], (kept[1] ?? 0) + (kept[2] ?? 0), ...kept.slice(3)]).toEqual([0, 100, 100, 100, 100, 100]);
   expect(await count('genuine')).toBe(100);
 });
 

@@ -30,6 +30,8 @@ test('an event makes one pending, counted, armed delivery per destination', asyn
   expect(await store.alarms('erp')).toEqual([`${ids[1]}-1`]);
   expect(await store.ledger()).toEqual({
     'accepted:shop': 1,
+    'created:endpoint': 1,
+    'created:erp': 1,
     'status:endpoint:pending': 1,
     'status:erp:pending': 1,
     'expected:erp': 1,

@@ -2,6 +2,7 @@ import { createAttempts } from '@breakwater/core/attempts';
 import { openDeliveries } from '@breakwater/core/delivery-deps';
 import { createFanOut } from '@breakwater/core/fan-out';
 import { startGateWatch } from '@breakwater/core/gate-watch';
+import { startReplayRunner } from '@breakwater/core/replay-runner';
 import { createEndpointSender } from '@breakwater/core/send-to-endpoint';
 import { startSweeper } from '@breakwater/core/sweep';
 import { createErpTargets } from '@breakwater/erp/targets';
@@ -73,6 +74,8 @@ export async function start(
 
   const stopSweeper = startSweeper(deliveries);
   defer('sweeper', stopSweeper);
+  const stopReplays = startReplayRunner(deliveries);
+  defer('replay runs', stopReplays);
   const events = startEventWorker(
     { redis: worker, keys, concurrency: FAN_OUT_CONCURRENCY, logger },
     async (job) => void (await fanOut(job)),

@@ -1,11 +1,9 @@
-import type { Delivery } from '@breakwater/contracts/delivery';
-import { type BulkReplayResult, replayDeadLetters } from '@breakwater/core/bulk-replay';
-import { eachDeadLetter, noDelivery, notADeadLetter } from '@breakwater/core/dead-letters';
-import { findReplayObstacle } from '@breakwater/core/replay-check';
-import { awaitReplays, type ReplayResult, type ReplayTicket } from '@breakwater/core/replay-result';
+import { REPLAYABLE_STATUSES, type ReplayableStatus } from '@breakwater/contracts/replay-run';
+import { formatDuration } from '@breakwater/contracts/duration';
+import { type BulkReplayRequest, changeBulkReplay, startBulkReplay } from '@breakwater/core/bulk-replay';
+import { planReplay, type ReplayPlan, type ReplaySelection } from '@breakwater/core/replay-plan';
 import { REPLAY_NOTICE } from '@breakwater/core/replay';
 import { AppError } from '@breakwater/runtime/errors';
-import { readDeliveries, readDelivery } from '@breakwater/store/deliveries';
 import { type Command, Option } from 'commander';
 import type { CliContext } from '../context.ts';
 import { EXIT, exitCodeOf } from '../exit-codes.ts';
@@ -17,49 +15,97 @@ import {
   reasonIsOption,
   targetOption,
 } from '../filters.ts';
-import { checkReason, dryRunOption, parseRate, waitTimeoutOption } from '../options.ts';
-import { startProgress } from '../output/progress.ts';
-import { type Deliveries, type Store, withDeliveries, withStore } from '../store-access.ts';
 import {
-  printBulkReplay,
-  printRehearsal,
-  type Refusal,
-  type ReplayOutcome,
-} from './dead-letter-replay-view.ts';
+  checkReason,
+  dryRunOption,
+  parseDuration,
+  parseTimeOrAge,
+  parseRate,
+  wholeNumber,
+} from '../options.ts';
+import { count } from '../output/count.ts';
+import { type Store, withStore } from '../store-access.ts';
+import { printRehearsal } from './dead-letter-replay-view.ts';
+import { endOfRun, watchRun } from './replay-watch.ts';
 
 interface BulkOptions extends DestinationOptions {
   readonly all?: boolean;
   readonly class?: string;
   readonly reasonIs?: string;
-  readonly reason: string;
+  readonly source?: string;
+  readonly type?: string;
+  readonly event?: string;
+  readonly since?: number;
+  readonly until?: number;
+  readonly status: ReplayableStatus;
+  readonly acknowledgeDuplicates?: boolean;
+  readonly reason?: string;
   readonly rate: number;
+  readonly endpointRate?: number;
+  readonly stopAfter: number;
   readonly restart?: boolean;
-  readonly wait?: boolean;
-  readonly timeout: number;
+  readonly resume?: string;
+  readonly detach?: boolean;
+  readonly timeout?: number;
   readonly dryRun?: boolean;
 }
 
+const FILTERS = [
+  'endpoint',
+  'target',
+  'class',
+  'reasonIs',
+  'source',
+  'type',
+  'event',
+  'since',
+  'until',
+] as const;
+
 export function bulkReplayCommand(deadLetters: Command, context: CliContext): void {
+  const moment = (text: string): number => parseTimeOrAge(text)(context.io.now());
   deadLetters
     .command('replay')
     .description(
-      `add one attempt to each of these dead letters, or to all that the filters choose. ${REPLAY_NOTICE}`,
+      `add one attempt to each of these dead letters, or to all that the filters choose, and watch. ${REPLAY_NOTICE}`,
     )
     .argument('[ids...]')
-    .option('--all', 'every dead letter of the operator that the filters below let through')
+    .option('--all', 'every dead letter of the operator, where no filter is given')
     .addOption(endpointOption())
     .addOption(targetOption())
     .addOption(classOption())
     .addOption(reasonIsOption())
-    .requiredOption('--reason <text>', 'why, for the audit log')
+    .option('--source <name>', 'only events of this source')
+    .option('--type <type>', 'only events of this type; order.* for all that begin so')
+    .option('--event <id>', 'only the event with this id')
+    .option('--since <time>', 'only those given up since: 2h (ago), or 2026-01-31T12:00:00Z', moment)
+    .option('--until <time>', 'only those given up until then', moment)
+    .addOption(
+      new Option(
+        '--status <status>',
+        'replay deliveries of this status instead; `sent` needs --acknowledge-duplicates',
+      )
+        .choices(REPLAYABLE_STATUSES)
+        .default('dead_letter'),
+    )
+    .option('--acknowledge-duplicates', 'they were sent already, and the receivers dedupe durably')
+    .option('--reason <text>', 'why, for the audit log')
     .addOption(
       new Option('--rate <rate>', 'how many per second (20/s) or minute (30/m)')
         .default(20, '20/s')
         .argParser(parseRate),
     )
+    .addOption(new Option('--endpoint-rate <rate>', 'how many to any one destination').argParser(parseRate))
+    .addOption(
+      new Option('--stop-after <n>', 'stop after so many failures in a row; 0 never')
+        .default(20)
+        .argParser(wholeNumber(0, 1e9)),
+    )
     .option('--restart', 'begin the whole retry schedule again instead of a single try')
-    .option('--wait', 'wait for the results: exit code 0 when all were sent, 1 otherwise')
-    .addOption(waitTimeoutOption())
+    .option('--resume <run>', 'let an earlier run go on where it stopped, and watch it')
+    .option('--detach', 'start it and do not watch: see replays show')
+    .addOption(new Option('--wait').hideHelp()) // what it does anyway
+    .addOption(new Option('--timeout <duration>', 'watch at most so long').argParser(parseDuration))
     .addOption(dryRunOption())
     .action(context.action((ids: string[], options: BulkOptions) => bulkReplay(context, ids, options)));
 }
@@ -69,152 +115,137 @@ async function bulkReplay(
   ids: readonly string[],
   options: BulkOptions,
 ): Promise<number> {
-  checkReason(options.reason);
+  if (options.resume !== undefined) return resume(context, options.resume, ids, options);
+  const reason = checkReason(options.reason ?? '');
   checkChoice(ids, options);
-  if (options.dryRun) return withStore(context, (store) => rehearse(context, store, ids, options));
-  return withDeliveries(context, async (deliveries) => {
-    // Oldest first: whoever has waited longest is served first.
-    const chosen = options.all
-      ? (await selectAll(context, deliveries, options)).map(({ id }) => id).toReversed()
-      : [...new Set(ids)];
-    context.note(REPLAY_NOTICE);
-    const result = await request(context, deliveries, chosen, options);
-    const only = ids.length === 1 ? result.refused[0] : undefined;
-    if (only) throw only.error; // one was asked for, so this is the command's own error
-    const outcomes = options.wait ? await wait(context, deliveries, result, options.timeout) : undefined;
-    printBulkReplay(context, result, outcomes);
-    return exitCode(result, outcomes);
+  return withStore(context, async (store) => {
+    const selection = await selectionOf(context, store, ids, options);
+    const pace = { perSecond: options.rate, destinationPerSecond: options.endpointRate };
+    const acknowledged = options.acknowledgeDuplicates ?? false;
+    const plan = (): Promise<ReplayPlan> =>
+      planReplay(store.redis, store.keys, selection, acknowledged, pace);
+    if (options.dryRun) return rehearse(context, ids, await plan());
+    if (ids.length === 1) throwTheOnly(await plan());
+    return start(context, store, options, {
+      ...pace,
+      selection,
+      filter: inWords(ids, options),
+      mode: options.restart ? 'restart' : 'single',
+      acknowledged,
+      reason,
+      actor: context.actor,
+      stopAfter: options.stopAfter,
+    });
   });
 }
 
-function checkChoice(
-  ids: readonly string[],
-  { all, endpoint, target, class: failureClass, reasonIs }: BulkOptions,
-): void {
-  if (all && ids.length > 0)
-    throw new AppError('request_invalid', 'Name deliveries, or say --all, not both.');
-  if (!all && ids.length === 0) throw new AppError('request_invalid', 'Name the deliveries, or say --all.');
-  if (!all && [endpoint, target, failureClass, reasonIs].some((filter) => filter !== undefined)) {
-    throw new AppError(
-      'request_invalid',
-      'Filters choose among all dead letters: add --all and name no deliveries.',
+async function start(
+  context: CliContext,
+  store: Store,
+  { detach, timeout }: BulkOptions,
+  request: BulkReplayRequest,
+): Promise<number> {
+  context.note(REPLAY_NOTICE);
+  const run = await startBulkReplay(store, request);
+  if (!run) {
+    context.print(
+      { id: null, matched: 0, notice: REPLAY_NOTICE },
+      () => 'Nothing matches: there is nothing to replay.',
     );
+    return EXIT.ok;
   }
-}
-
-async function selectAll(context: CliContext, store: Store, options: BulkOptions): Promise<Delivery[]> {
-  const { class: failureClass, reasonIs } = options;
-  const filter = {
-    operator: context.globals().operator,
-    ...(await destinationOf(context, store, options)),
-    ...(failureClass !== undefined && { failureClass }),
-    ...(reasonIs !== undefined && { reason: reasonIs }),
-  };
-  return Array.fromAsync(eachDeadLetter(store.redis, store.keys, filter));
-}
-
-async function request(
-  context: CliContext,
-  deliveries: Deliveries,
-  ids: readonly string[],
-  options: BulkOptions,
-): Promise<BulkReplayResult> {
-  const progress = startProgress(context.io, 'replaying', ids.length);
-  try {
-    return await replayDeadLetters(deliveries, ids, {
-      operator: context.globals().operator,
-      mode: options.restart ? 'restart' : 'single',
-      reason: options.reason,
-      actor: context.actor,
-      perSecond: options.rate,
-      signal: context.io.signal,
-      onProgress: progress.update,
-    });
-  } finally {
-    progress.stop();
-  }
-}
-
-async function wait(
-  context: CliContext,
-  store: Store,
-  { tickets }: BulkReplayResult,
-  timeoutMs: number,
-): Promise<ReadonlyMap<string, ReplayOutcome>> {
-  const progress = startProgress(context.io, 'waiting for results', tickets.length);
-  try {
-    const results = await awaitReplays(store, tickets, {
-      timeoutMs,
-      signal: context.io.signal,
-      onProgress: progress.update,
-    });
-    return await explain(store, tickets, results);
-  } finally {
-    progress.stop();
-  }
-}
-
-/** Adds to every replay that failed the attempt that says why; none when its delivery's retention ended meanwhile. */
-async function explain(
-  { redis, keys }: Store,
-  tickets: readonly ReplayTicket[],
-  results: ReadonlyMap<string, ReplayResult>,
-): Promise<ReadonlyMap<string, ReplayOutcome>> {
-  const failed = tickets.filter(({ delivery }) => results.get(delivery) === 'failed');
-  const records = await readDeliveries(
-    redis,
-    keys,
-    failed.map(({ delivery }) => delivery),
+  const pace = formatDuration(Math.ceil((run.matched / run.perSecond) * 1_000));
+  context.note(
+    `Run ${run.id}: ${run.matched} matched, at ${run.perSecond}/s in about ${pace}. It does not need this command: Ctrl-C only stops watching.`,
   );
-  const attempts = new Map(records.map(({ id, attempts: all }) => [id, all]));
-  return new Map(
-    tickets.map((ticket) => {
-      const result = results.get(ticket.delivery) ?? 'open';
-      const since = (result === 'failed' ? attempts.get(ticket.delivery) : undefined)?.filter(
-        ({ number, trigger }) =>
-          number > ticket.attemptsBefore && (ticket.mode === 'restart' || trigger === 'replay'),
-      );
-      const attempt = since?.find(({ outcome }) => outcome === 'failed') ?? since?.at(-1);
-      return [ticket.delivery, { result, ...(attempt && { attempt }) }];
-    }),
-  );
+  if (detach) return endOfRun(context, store, run, 'detached');
+  return watchRun(context, store, run, timeout);
 }
 
-/** A refusal outranks a failed replay: it is what the caller can do something about before asking again. */
-function exitCode(
-  { refused, stopped }: BulkReplayResult,
-  outcomes: ReadonlyMap<string, ReplayOutcome> | undefined,
-): number {
-  const allSent = [...(outcomes?.values() ?? [])].every(({ result }) => result === 'sent');
-  return Math.max(
-    stopped || !allSent ? EXIT.failure : EXIT.ok,
-    ...refused.map(({ error }) => exitCodeOf(error)),
-  );
-}
-
-async function rehearse(
+async function resume(
   context: CliContext,
-  store: Store,
+  id: string,
   ids: readonly string[],
   options: BulkOptions,
 ): Promise<number> {
+  if (ids.length > 0 || options.all || FILTERS.some((name) => options[name] !== undefined))
+    throw new AppError(
+      'request_invalid',
+      '--resume goes on with what the run has left: name neither deliveries nor filters.',
+    );
+  if (options.dryRun)
+    throw new AppError(
+      'request_invalid',
+      'To see what a run would go on with: replays show, or replays resume --dry-run.',
+    );
   const { operator } = context.globals();
-  const chosen: Delivery[] = options.all ? await selectAll(context, store, options) : [];
-  const refused: Refusal[] = [];
-  for (const id of new Set(ids)) {
-    const delivery = await readDelivery(store.redis, store.keys, operator, id);
-    if (delivery?.status === 'dead_letter') chosen.push(delivery);
-    else
-      refused.push({ delivery: id, error: delivery ? notADeadLetter(delivery) : noDelivery(operator, id) });
-  }
-  const deliveries: string[] = [];
-  for (const delivery of chosen) {
-    const error = await findReplayObstacle(store.redis, store.keys, delivery, false);
-    if (error) refused.push({ delivery: delivery.id, error });
-    else deliveries.push(delivery.id);
-  }
-  const only = ids.length === 1 ? refused[0] : undefined;
+  return withStore(context, async (store) => {
+    const run = await changeBulkReplay(store, {
+      operator,
+      id,
+      action: 'resume',
+      actor: context.actor,
+      reason: options.reason ?? '',
+    });
+    return options.detach
+      ? endOfRun(context, store, run, 'detached')
+      : watchRun(context, store, run, options.timeout);
+  });
+}
+
+function checkChoice(ids: readonly string[], options: BulkOptions): void {
+  const filtered = FILTERS.some((name) => options[name] !== undefined);
+  if (ids.length > 0 && (options.all || filtered))
+    throw new AppError('request_invalid', 'Name deliveries, or choose them by filters, not both.');
+  if (ids.length === 0 && !options.all && !filtered)
+    throw new AppError('request_invalid', 'Name the deliveries, choose by filters, or say --all.');
+  if (options.status === 'sent' && !options.acknowledgeDuplicates)
+    throw new AppError('acknowledgement_needed', 'What was sent would be sent again.');
+}
+
+async function selectionOf(
+  context: CliContext,
+  store: Store,
+  ids: readonly string[],
+  options: BulkOptions,
+): Promise<ReplaySelection> {
+  const { operator } = context.globals();
+  const { class: failureClass, reasonIs, source, type, event, since, until, status } = options;
+  if (ids.length > 0) return { operator, status, ids };
+  return {
+    operator,
+    status,
+    ...(await destinationOf(context, store, options)),
+    ...(failureClass !== undefined && { failureClass }),
+    ...(reasonIs !== undefined && { reason: reasonIs }),
+    ...(source !== undefined && { source }),
+    ...(type !== undefined && { type }),
+    ...(event !== undefined && { eventId: event }),
+    ...(since !== undefined && { since }),
+    ...(until !== undefined && { until }),
+  };
+}
+
+/** What was chosen, for whoever reads the run or the audit log later. */
+function inWords(ids: readonly string[], options: BulkOptions): string {
+  if (ids.length > 0) return `${options.status}, ${count(ids.length, 'id')} given`;
+  const times = ['since', 'until'];
+  const said = FILTERS.flatMap((name) => {
+    const value = options[name];
+    if (value === undefined) return [];
+    return [`${name} ${times.includes(name) ? new Date(Number(value)).toISOString() : value}`];
+  });
+  return [options.status, ...said].join(', ');
+}
+
+/** One was asked for, so a refusal is the command's own error. */
+function throwTheOnly(plan: ReplayPlan): void {
+  const [only] = plan.refused;
   if (only) throw only.error;
-  printRehearsal(context, deliveries, refused);
-  return Math.max(EXIT.ok, ...refused.map(({ error }) => exitCodeOf(error)));
+}
+
+function rehearse(context: CliContext, ids: readonly string[], plan: ReplayPlan): number {
+  if (ids.length === 1) throwTheOnly(plan);
+  printRehearsal(context, plan);
+  return Math.max(EXIT.ok, ...plan.refused.map(({ error }) => exitCodeOf(error)));
 }

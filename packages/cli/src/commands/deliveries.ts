@@ -1,11 +1,18 @@
 import { DELIVERY_STATUSES, type DeliveryStatus } from '@breakwater/contracts/delivery';
 import { blameFor } from '@breakwater/contracts/failure-class';
-import { noDelivery } from '@breakwater/core/dead-letters';
+import { whyNoDelivery } from '@breakwater/core/dead-letters';
+import { readPolicy } from '@breakwater/store/gates';
 import { isPaused } from '@breakwater/store/endpoints';
 import { listDeliveryIds, readDeliveries, readDelivery, readSample } from '@breakwater/store/deliveries';
 import { type Command, Option } from 'commander';
 import type { CliContext } from '../context.ts';
-import { type DestinationOptions, destinationOf, endpointOption, targetOption } from '../filters.ts';
+import {
+  type DestinationOptions,
+  destinationOf,
+  endpointOption,
+  readableConfig,
+  targetOption,
+} from '../filters.ts';
 import { limitOption, offsetOption, oneOf } from '../options.ts';
 import { withStore } from '../store-access.ts';
 import { expungeCommand } from './delivery-expunge.ts';
@@ -76,18 +83,25 @@ export function printPage(
 
 async function show(context: CliContext, id: string): Promise<void> {
   const { operator } = context.globals();
-  const { delivery, paused, sample } = await withStore(context, async ({ redis, keys }) => {
+  const { delivery, paused, sample, policy } = await withStore(context, async ({ redis, keys }) => {
     const found = await readDelivery(redis, keys, operator, id);
-    if (!found) throw noDelivery(operator, id);
-    const last = await readSample(redis, keys, id);
-    return { delivery: found, paused: await isPaused(redis, keys, found.destination.id), sample: last };
+    if (!found) throw await whyNoDelivery({ redis, keys }, operator, id);
+    return {
+      delivery: found,
+      sample: await readSample(redis, keys, id),
+      paused: await isPaused(redis, keys, found.destination.id),
+      policy: await readPolicy(redis, keys, found.destination.id),
+    };
   });
+  // A destination without a schedule of its own follows the configuration, which looking can do without.
+  const schedule = policy.scheduleMs ?? readableConfig(context)?.deliveries.retrySchedule;
   const result = {
     ...delivery,
     destination: { ...delivery.destination, paused },
+    scheduleLength: schedule?.length ?? null,
     remedies: Object.fromEntries(remediesOf(delivery)),
     blame: Object.fromEntries([...remediesOf(delivery).keys()].map((name) => [name, blameFor(name) ?? null])),
     sample: sample ?? null,
   };
-  context.print(result, () => renderDelivery(delivery, paused, sample, context.io.now()));
+  context.print(result, () => renderDelivery(delivery, paused, sample, schedule?.length, context.io.now()));
 }

@@ -1,5 +1,5 @@
 import type { Delivery } from '@breakwater/contracts/delivery';
-import { noDelivery } from '@breakwater/core/dead-letters';
+import { whyNoDelivery } from '@breakwater/core/dead-letters';
 import { findReplayObstacle } from '@breakwater/core/replay-check';
 import {
   awaitReplays,
@@ -47,7 +47,7 @@ async function replay(context: CliContext, id: string, options: ReplayOptions): 
   const mode = options.restart ? 'restart' : 'single';
   return withDeliveries(context, async ({ redis, keys, transitions, clocks }) => {
     const delivery = await readDelivery(redis, keys, operator, id);
-    if (!delivery) throw noDelivery(operator, id);
+    if (!delivery) throw await whyNoDelivery({ redis, keys }, operator, id);
     const obstacle = await findReplayObstacle(redis, keys, delivery, acknowledged);
     if (obstacle) throw obstacle;
     if (options.dryRun) {

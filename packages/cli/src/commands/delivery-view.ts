@@ -53,6 +53,7 @@ export function renderDelivery(
   delivery: Delivery,
   paused: boolean,
   sample: Sample | undefined,
+  scheduleLength: number | undefined,
   now: number,
 ): string {
   const { event, destination } = delivery;
@@ -74,14 +75,23 @@ export function renderDelivery(
     ['receipt', delivery.receipt ?? '-'],
     ['operator', delivery.operator],
     ['created', formatTime(delivery.createdAt, now)],
+    ['lease', leaseOf(delivery, now)],
+    ['fence', `attempt ${delivery.fence}`],
+    ['open replay', delivery.openReplay ?? 'none'],
     [
       'used',
-      `${count(delivery.scheduleMade, 'scheduled attempt')}, ${count(delivery.replaysMade, 'replay')}`,
+      `${count(delivery.scheduleMade, 'scheduled attempt')}${scheduleLength === undefined ? '' : ` of ${scheduleLength}`}, ${count(delivery.replaysMade, 'replay')}`,
     ],
   ]);
   return [facts, renderTimeline(delivery, now), renderRemedies(delivery), renderSample(sample)]
     .filter((part) => part !== '')
     .join('\n\n');
+}
+
+function leaseOf({ lease }: Delivery, now: number): string {
+  if (lease === null) return 'none: no attempt is in flight';
+  const over = lease.until <= now ? ', over: the attempt is about to be closed as interrupted' : '';
+  return `attempt ${lease.attempt} (${lease.trigger}), until ${formatTime(lease.until, now)}${over}`;
 }
 
 function renderTimeline({ attempts }: Delivery, now: number): string {

@@ -1,17 +1,19 @@
 import { isUtf8 } from 'node:buffer';
 import type { Delivery } from '@breakwater/contracts/delivery';
 import { deliveryId, eventKey } from '@breakwater/contracts/ids';
+import { expired } from '@breakwater/core/replay-check';
 import { AppError } from '@breakwater/runtime/errors';
 import { readDeliveries } from '@breakwater/store/deliveries';
 import { type EventRecord, readEvent } from '@breakwater/store/events';
+import { isExpired } from '@breakwater/store/retention';
 import type { Command } from 'commander';
 import type { CliContext } from '../context.ts';
 import { checkSource, readableConfig } from '../filters.ts';
 import { count } from '../output/count.ts';
 import { printableLines } from '../output/printable.ts';
-import { renderFields } from '../output/table.ts';
+import { renderFields, renderTable } from '../output/table.ts';
 import { formatTime } from '../output/time.ts';
-import { withStore } from '../store-access.ts';
+import { withDeliveries, withStore } from '../store-access.ts';
 import { renderDeliveries } from './delivery-view.ts';
 import { fanOutCommand } from './event-fan-out.ts';
 import { publishCommand } from './event-publish.ts';
@@ -30,15 +32,35 @@ export function eventsCommand(program: Command, context: CliContext): void {
         show(context, source, eventId, options.body ?? false),
       ),
     );
+  events
+    .command('parked')
+    .description(
+      'accepted events of all operators that this version cannot read; they are kept until one can',
+    )
+    .action(context.action(() => parked(context)));
   publishCommand(events, context);
   fanOutCommand(events, context);
+}
+
+async function parked(context: CliContext): Promise<void> {
+  const found = await withDeliveries(context, ({ maintenance }) => maintenance.parkedEvents());
+  context.print({ parked: found, nextOffset: null }, () =>
+    found.length === 0
+      ? 'No event is parked.'
+      : `${renderTable(
+          [{ title: 'JOB' }, { title: 'FAILED' }, { title: 'WHY', max: 100 }],
+          found.map(({ job, failedAt, why }) => [job, formatTime(failedAt, context.io.now()), why]),
+        )}\n\nRun the version that wrote them, or a newer one: dispatchers then take them up by themselves.`,
+  );
 }
 
 async function show(context: CliContext, source: string, eventId: string, withBody: boolean): Promise<void> {
   const { operator } = context.globals();
   const { event, deliveries } = await withStore(context, async ({ redis, keys }) => {
-    const found = await readEvent(redis, keys, eventKey(operator, source, eventId));
+    const key = eventKey(operator, source, eventId);
+    const found = await readEvent(redis, keys, key);
     if (!found) {
+      if (await isExpired(redis, keys, key)) throw expired(`event ${eventId} of source ${source}`);
       const config = readableConfig(context);
       if (config) checkSource(config, source);
       throw new AppError(

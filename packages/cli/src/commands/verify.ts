@@ -7,11 +7,11 @@ import { type Explanation, explainRequest } from '@breakwater/signatures/explain
 import { handshakeOf } from '@breakwater/signatures/handshake';
 import { locateEvents } from '@breakwater/signatures/locate';
 import type { Trial } from '@breakwater/signatures/slips';
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import { type CapturedRequest, parseCapture, queryOf, splitHeader } from '../captured-request.ts';
 import type { CliContext } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
-import { collect } from '../options.ts';
+import { collect, parseTime } from '../options.ts';
 import { verifyText } from './verify-view.ts';
 
 interface VerifyOptions {
@@ -48,15 +48,6 @@ export function verifyCommand(program: Command, context: CliContext): void {
     .option('--url <url>', 'the URL or path with its query, for sources that read or sign it')
     .option('--at <time>', 'when it was received, such as 2026-01-31T12:00:00Z (default: now)', parseTime)
     .action(context.action((options: VerifyOptions) => verify(context, options)));
-}
-
-/** With a zone: a time without one means something else on every machine. */
-function parseTime(text: string): number {
-  const at = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)$/.test(text)
-    ? Date.parse(text)
-    : Number.NaN;
-  if (Number.isNaN(at)) throw new InvalidArgumentError('Expected a time such as 2026-01-31T12:00:00Z.');
-  return at;
 }
 
 async function verify(context: CliContext, options: VerifyOptions): Promise<number> {

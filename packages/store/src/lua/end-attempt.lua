@@ -58,7 +58,9 @@ if asked then redis.call('HDEL', gate(P, d.destination), 'probe') end
 redis.call('ZREM', alarms(P, id), alarmId)
 if terminal(d) then unwatch_run(P, d) end
 put(P, d, 'interruptions', 0)
-if trigger == 'replay' then drop_replay(P, d); redis.call('HINCRBY', key(P, id), 'replaysMade', 1) end
+-- A bulk run counts its own try; where it began the schedule again, that is the first attempt.
+if trigger == 'replay' or d.replayId == '' then leave_run(P, d, success and 'sent' or 'failed', class .. ' ' .. code, now) end
+if trigger == 'replay' then drop_replay(P, d, now); redis.call('HINCRBY', key(P, id), 'replaysMade', 1) end
 if receipt ~= '' then put(P, d, 'receipt', receipt) end
 if success and erp_target(d.destination) then count_posting(P, d, outcome) end
 if outcome == 'absent' and trigger == 'schedule' then put(P, d, 'doubt', 0) end

@@ -70,14 +70,26 @@ local function gate_look_at(P, g, now, p)
   local wait = v[5] ~= '1' and rate_wait(v, now) or 0
   return now + (wait > 0 and math.min(wait, p.gatePeriodMs) or p.gatePeriodMs)
 end
+-- What meets a pause, or waits when one comes. The schedule is held; a person's replay waits, and leaves the status alone. A bulk run's
+-- is given up, as the run would be refused at that gate now: held for days, its few open ones would stop it for all other destinations.
+-- Where the run had begun the schedule again, the schedule is held like any other, and the run does not wait for it.
+local function hold(P, d, trigger, now)
+  if trigger == 'replay' then
+    if d.replayRun ~= '' then drop_replay(P, d, now, 'paused') end
+    return
+  end
+  if d.status == 'held' then return end
+  if d.replayId == '' then leave_run(P, d, 'failed', 'paused', now) end
+  put(P, d, 'heldFrom', d.status)
+  set_status(P, d, 'held', now)
+end
 local function park(P, g, why, d, alarmId, trigger, now, p)
   for _, each in ipairs(gates_of(d)) do redis.call('ZREM', gate(P, each, 'running'), d.id) end -- gives back what a release had reserved
   if d.parkedAt == 0 then put(P, d, 'parkedAt', now) end -- else it keeps its place
   redis.call('ZADD', gate(P, g, 'waiting'), 'NX', d.parkedAt, alarmId)
   redis.call('ZADD', P .. 'gates', 'LT', gate_look_at(P, g, now, p), g)
   redis.call('ZREM', alarms(P, d.id), alarmId)
-  -- Held is what the schedule waits for; a replay leaves the status alone.
-  if why == 'paused' and trigger == 'schedule' and d.status ~= 'held' then put(P, d, 'heldFrom', d.status); set_status(P, d, 'held', now) end
+  if why == 'paused' then hold(P, d, trigger, now) end
 end
 local function unhold(P, d, now) if d.status == 'held' then set_status(P, d, d.heldFrom, now) end end
 local function go(P, d)
@@ -116,8 +128,9 @@ local function admit(P, d, alarmId, trigger, what, now, p, token)
   if d.doubt == 1 then notBefore = math.max(notBefore, d.settleAt) end -- a person's replay could look too early as well
   if notBefore > now + p.earlyMs then return { 'early', notBefore - now } end
 end
--- A person's replay to an endpoint is a probe: it passes the cap. At an ERP it would break the one-at-a-time rule, so there it queues.
-local function passes_gates(d, trigger) return trigger == 'replay' and not erp_target(d.destination) end
+-- A person's replay to an endpoint is a probe: it passes the cap. At an ERP it would break the one-at-a-time rule, so there it queues;
+-- so does a bulk run's everywhere.
+local function passes_gates(d, trigger) return trigger == 'replay' and d.replayRun == '' and not erp_target(d.destination) end
 -- Keeps the slots of a delivery for its job, under a new job id.
 local function reserve(P, d, now, alarmId, trigger, p, queued)
   if trigger == 'schedule' then unhold(P, d, now); put(P, d, 'seq', d.seq + 1); alarmId = alarm_id(d) end

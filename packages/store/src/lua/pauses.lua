@@ -48,11 +48,9 @@ local function hold_waiters(P, g, now, cursor)
   local page = redis.call('ZSCAN', gate(P, g, 'waiting'), cursor, 'COUNT', BATCH)
   for i = 1, #page[2], 2 do
     local id, trigger, what = parse(page[2][i])
-    local d = trigger == 'schedule' and load(P, id)
-    if d and d.seq == what and (d.status == 'pending' or d.status == 'failed') then
-      put(P, d, 'heldFrom', d.status)
-      set_status(P, d, 'held', now)
-    end
+    local d = load(P, id)
+    local waits = d and (trigger == 'replay' and d.replayId == what or d.seq == what and (d.status == 'pending' or d.status == 'failed'))
+    if waits then hold(P, d, trigger, now) end
   end
   if page[1] == '0' then redis.call('HDEL', gate(P, g), 'holdCursor') return false end
   redis.call('HSET', gate(P, g), 'holdCursor', page[1])

@@ -17,8 +17,8 @@ local function parse(alarmId)
 end
 local FIELDS = { 'status', 'operator', 'keyGate', 'seq', 'nextAttemptAt', 'scheduleMade', 'attempts', 'run', 'runUntil', 'runTrigger', 'runAt',
   'runToken', 'runProbe', 'replayId', 'lastReplayId', 'interruptions', 'heldFrom', 'parkedAt', 'doubt', 'settleAt', 'restartSeq', 'lookupFor',
-  'lookups', 'created', 'found', 'createdAt', 'class' }
-local TEXTS = { status = 1, operator = 1, keyGate = 1, runTrigger = 1, runToken = 1, replayId = 1, lastReplayId = 1, heldFrom = 1, lookupFor = 1, class = 1 }
+  'lookups', 'created', 'found', 'createdAt', 'class', 'replayRun' }
+local TEXTS = { status = 1, operator = 1, keyGate = 1, runTrigger = 1, runToken = 1, replayId = 1, lastReplayId = 1, heldFrom = 1, lookupFor = 1, class = 1, replayRun = 1 }
 local function load(P, id)
   local v = redis.call('HMGET', key(P, id), unpack(FIELDS))
   if not v[1] then return nil end
@@ -72,8 +72,50 @@ local function disarm(P, d)
   unpark(P, d, alarm_id(d))
   put(P, d, 'seq', d.seq + 1, 'nextAttemptAt', 0)
 end
-local function drop_replay(P, d)
+-- A bulk run that has ended leaves a month later; what it had not asked for yet waits as long for a person to resume it.
+local RUN_KEEP_MS = 30 * 86400000
+local function stop_run(P, run, state, why, now)
+  local name = P .. 'replay-run:' .. run
+  redis.call('HSET', name, 'state', state, 'error', why, 'updatedAt', now)
+  redis.call('ZREM', P .. 'replay-active', run)
+  for _, part in ipairs({ '', ':ids', ':notes' }) do redis.call('PEXPIRE', name .. part, RUN_KEEP_MS) end
+end
+local RUN_NOTES = 200 -- enough to see what goes wrong; the counts are complete
+local function note_run(P, run, text)
+  local notes = P .. 'replay-run:' .. run .. ':notes'
+  if redis.call('LLEN', notes) < RUN_NOTES then redis.call('RPUSH', notes, text) end
+end
+local function settle_run(P, run, now)
+  local name = P .. 'replay-run:' .. run
+  local v = redis.call('HMGET', name, 'state', 'requested', 'sent', 'failed')
+  if v[1] ~= 'running' or tonumber(v[2]) > tonumber(v[3]) + tonumber(v[4]) then return end
+  if redis.call('EXISTS', name .. ':ids') == 0 then stop_run(P, run, 'done', '', now) end
+end
+-- A delivery that a bulk run asked for tells the run what came of it, once: 'sent' or 'failed'. A run that meets failures alone stops
+-- itself: the receiver is still ill, and whoever is asleep would find the rest tried in vain.
+local function leave_run(P, d, result, why, now)
+  local run = d.replayRun
+  if run == '' then return end
+  redis.call('HDEL', key(P, d.id), 'replayRun')
+  d.replayRun = ''
+  local name = P .. 'replay-run:' .. run
+  if redis.call('EXISTS', name) == 0 then return end
+  redis.call('HINCRBY', name, result, 1)
+  redis.call('HSET', name, 'updatedAt', now)
+  if result == 'sent' then redis.call('HSET', name, 'inARow', 0)
+  else
+    note_run(P, run, 'failed|' .. why .. '|' .. d.id)
+    local failures, v = redis.call('HINCRBY', name, 'inARow', 1), redis.call('HMGET', name, 'state', 'stopAfter')
+    local limit = tonumber(v[2]) or 0
+    if v[1] == 'running' and limit > 0 and failures >= limit and redis.call('EXISTS', name .. ':ids') == 1 then
+      return stop_run(P, run, 'failed', failures .. ' replays in a row failed', now)
+    end
+  end
+  settle_run(P, run, now)
+end
+local function drop_replay(P, d, now, why)
   if d.replayId == '' then return end
+  leave_run(P, d, 'failed', why or 'dropped', now)
   redis.call('ZREM', alarms(P, d.id), d.id .. '-r' .. d.replayId)
   unpark(P, d, d.id .. '-r' .. d.replayId)
   put(P, d, 'replayId', '')
@@ -108,12 +150,14 @@ local function watch_run(P, d) if d.run > 0 then redis.call('ZADD', alarms(P, d.
 local function unwatch_run(P, d) redis.call('ZREM', alarms(P, d.id), alarm_id(d)) end
 local function mark_sent(P, d, now, attempt)
   set_class(P, d, '')
-  disarm(P, d); drop_replay(P, d) -- a replay asked for before this success is moot: nobody acknowledged a second send
+  leave_run(P, d, 'sent', '', now)
+  disarm(P, d); drop_replay(P, d, now) -- a replay asked for before this success is moot: nobody acknowledged a second send
   watch_run(P, d)
   put(P, d, 'sentAt', now, 'sentBy', attempt, 'doubt', 0, 'lookupFor', '')
   set_status(P, d, 'sent', now)
 end
 local function bury(P, d, now, reason)
+  if d.replayId == '' then leave_run(P, d, 'failed', reason, now) end -- its schedule was begun again, and is over
   disarm(P, d)
   put(P, d, 'reason', reason, 'lookupFor', '')
   set_status(P, d, 'dead_letter', now)
@@ -121,7 +165,7 @@ end
 local function removed(P, destination) return redis.call('HGET', gate(P, destination), 'removed') == '1' end
 -- Ends whatever is planned for a delivery whose endpoint was removed. True when that made a dead letter of it.
 local function close_removed(P, d, now)
-  drop_replay(P, d)
+  drop_replay(P, d, now)
   local open = not terminal(d)
   if open then bury(P, d, now, 'endpoint_removed') end
   watch_run(P, d)
@@ -168,7 +212,7 @@ local function close_interrupted(P, d, now, p)
   clear_run(P, d)
   put(P, d, 'interruptions', d.interruptions + 1)
   if outcome_unknown(P, d, now, p) then
-    drop_replay(P, d)
+    drop_replay(P, d, now)
     if not terminal(d) then bury(P, d, now, 'unknown_outcome') end
     return
   end
@@ -176,7 +220,7 @@ local function close_interrupted(P, d, now, p)
     if trigger == 'schedule' and not terminal(d) then arm(P, d, now + p.settleMs, now + p.settleMs) end
     return
   end
-  if trigger == 'replay' then drop_replay(P, d)
+  if trigger == 'replay' then drop_replay(P, d, now)
   elseif not terminal(d) then
     if d.lookupFor ~= '' then retry_in(P, d, now, p, p.settleMs) else schedule_failed(P, d, now, p, p.settleMs) end
   end

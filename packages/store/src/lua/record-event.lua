@@ -15,10 +15,12 @@ if not plan then
     count(P, 'unrouted:' .. source, 1)
     redis.call('ZADD', P .. 'unrouted', now, event)
   end
+elseif redis.call('HEXISTS', KEYS[1], 'leaving') == 1 then return { #cjson.decode(plan) } -- its deliveries are gone or going: none is made again
 elseif plan == '[]' and ARGV[7] == '1' and ARGV[6] ~= '[]' then
   plan = ARGV[6]
   redis.call('HSET', KEYS[1], 'plan', plan)
 end
+redis.call('ZADD', P .. 'retention', 'NX', now + p.retentionMs, event)
 local received = tonumber(redis.call('HGET', KEYS[1], 'receivedAt')) or now
 local function create(id, destination, entry)
   local v = redis.call('HMGET', key(P, id), 'status', 'attempts', 'seq')
@@ -28,6 +30,7 @@ local function create(id, destination, entry)
   if entry.k then redis.call('HSET', key(P, id), 'keyGate', entry.k, 'parkedAt', math.max(1, math.min(received, now))) end
   if entry.r then redis.call('HSET', key(P, id), 'reference', entry.r) end
   count(P, 'status:' .. label(destination) .. ':pending', 1)
+  count(P, 'created:' .. label(destination), 1)
   if erp_target(destination) then count(P, 'expected:' .. erp_target(destination), 1) end
   redis.call('ZADD', P .. 'index:' .. operator .. ':pending', now, id)
   redis.call('ZADD', P .. 'index:' .. operator .. ':to:' .. destination, now, id)

@@ -7,7 +7,7 @@ local d = load(P, ARGV[2])
 if not d or d.operator ~= ARGV[3] then return { 'not_found' } end
 if d.status == 'resolved' then return { 'ok' } end
 if d.status ~= 'dead_letter' then return { 'wrong_status', d.status } end
-drop_replay(P, d)
+drop_replay(P, d, now)
 watch_run(P, d)
 put(P, d, 'resolvedReason', ARGV[4])
 set_status(P, d, 'resolved', now)

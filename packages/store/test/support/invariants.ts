@@ -14,6 +14,7 @@ export interface Picture {
   readonly byStatus: ReadonlyMap<string, readonly string[]>;
   readonly byClass: ReadonlyMap<string, readonly string[]>;
   readonly all: readonly string[];
+  readonly runs: ReadonlyMap<string, Record_>;
 }
 
 /** Classes that the model's attempts fail with. */
@@ -41,7 +42,10 @@ end
 return out`;
 
 /** Everything at one moment. Records that have not changed are the same objects as in `before`. */
-export async function takePicture({ store, ids }: World, before: Picture | undefined): Promise<Picture> {
+export async function takePicture(
+  { store, ids, runs }: World,
+  before: Picture | undefined,
+): Promise<Picture> {
   const { redis, keys } = store;
   const names = [
     keys.ledger,
@@ -53,6 +57,7 @@ export async function takePicture({ store, ids }: World, before: Picture | undef
     ...CLASSES.map((each) => keys.byClass('default', each)),
     keys.byOperator('default'),
     ...ids.map((id) => keys.delivery(id)),
+    ...runs.map((run) => keys.replayRun(run)),
   ];
   const texts = (await redis.eval(READ, names.length, ...names)) as string[];
   const list = (text = ''): string[] => JSON.parse(text) as string[];
@@ -84,6 +89,7 @@ export async function takePicture({ store, ids }: World, before: Picture | undef
     byStatus: new Map(DELIVERY_STATUSES.map((status, index) => [status, list(rest[GATES.length + index])])),
     byClass: new Map(CLASSES.map((each, index) => [each, list(rest[classesAt + index])])),
     all: list(rest[allAt]),
+    runs: new Map(runs.map((run, index) => [run, hash(rest[allAt + 1 + ids.length + index])])),
     records,
   };
 }
@@ -114,6 +120,7 @@ export function checkPicture(world: World, picture: Picture, before: Picture | u
     if (record !== old) checkRows(id, record, old ?? {});
   }
   checkSlots(picture);
+  checkRuns(picture);
   for (const [gate, waiters] of picture.waiting)
     if (waiters.length > 0 && !picture.gates.has(gate))
       fail(`nobody looks at gate ${gate}, which has waiters`);
@@ -124,9 +131,10 @@ function checkCounters(world: World, { records, ledger }: Picture): void {
   const add = (field: string, by: number): void => void (expected[field] = (expected[field] ?? 0) + by);
   for (const name of ['endpoint', 'looks', 'blind'])
     for (const status of DELIVERY_STATUSES) add(`status:${name}:${status}`, 0);
-  for (const [id, record] of records) {
+  for (const [id, record] of [...records, ...world.left]) {
     const label = labelOf(id);
-    add(`status:${label}:${record['status'] ?? ''}`, 1);
+    add(`created:${label}`, 1);
+    add(records.has(id) ? `status:${label}:${record['status'] ?? ''}` : `expired:${label}`, 1);
     for (const field in record) if (record[field]?.includes('|interrupted|')) add('interrupted', 1);
     add('begun', Number(record['attempts']));
     if (queueOf(id) !== 'erp') continue;
@@ -214,10 +222,24 @@ function checkSlots({ records, now }: Picture): void {
   for (const [destination, { cap }] of Object.entries(DESTINATIONS) as [Destination, { cap: number }][]) {
     const there = flying.filter(
       ([id, record]) =>
-        destinationOf(id) === destination && (queueOf(id) === 'erp' || record['runTrigger'] === 'schedule'),
+        destinationOf(id) === destination &&
+        (queueOf(id) === 'erp' || record['runTrigger'] === 'schedule' || record['replayRun'] !== undefined),
     );
     if (there.length > cap) fail(`${there.length} attempts in flight at ${destination}, its cap is ${cap}`);
   }
   const keys = flying.map(([, record]) => record['keyGate']).filter((key) => key !== undefined);
   if (new Set(keys).size < keys.length) fail('two attempts of one key in flight', keys);
+}
+
+/** Whatever a run has asked for has its result, or still tells the run when it gets one. */
+function checkRuns({ records, runs }: Picture): void {
+  for (const [id, run] of runs) {
+    const open = [...records.values()].filter((record) => record['replayRun'] === id).length;
+    const { requested, sent, failed, state } = run;
+    if (Number(requested) !== Number(sent) + Number(failed) + open)
+      fail(`run ${id} does not add up with ${open} open`, run);
+    if (state === 'done' && open > 0) fail(`run ${id} is done with ${open} open`, run);
+  }
+  for (const [id, { replayRun }] of records)
+    if (replayRun !== undefined && !runs.has(replayRun)) fail(`${id} belongs to a run that is not there`);
 }

@@ -53,6 +53,10 @@ export const OPERATIONS = {
   backoffIsOver: 6,
   breakerByHand: 2,
   repeatFanOut: 1,
+  startRun: 1,
+  advanceRun: 6,
+  changeRun: 1,
   remove: 0.3,
+  retention: 3,
 } as const;
 export type Operation = keyof typeof OPERATIONS;

@@ -29,6 +29,7 @@ export const POLICY: Policy = {
   rearmMs: 60_000,
   armAheadMs: 0,
   settleMs: 0,
+  retentionMs: 30 * 86_400_000,
   canFind: false,
   dedupes: false,
   retriesInFlight: 1_000,
@@ -57,10 +58,14 @@ export class Store {
   readonly policy: Policy;
   readonly transitions: Transitions;
 
-  constructor(policy: Partial<Policy> = {}, redisUrl = sharedRedisUrl()) {
+  constructor(
+    policy: Partial<Policy> = {},
+    redisUrl = sharedRedisUrl(),
+    keys = createKeyspace(`t${newId()}`),
+  ) {
     this.redis = connectRedis(redisUrl, 'scripts', silent);
     open.push(this.redis);
-    this.keys = createKeyspace(`t${newId()}`);
+    this.keys = keys;
     this.policy = { ...POLICY, ...policy };
     this.transitions = new Transitions(this.redis, this.keys, this.policy);
   }

@@ -1,5 +1,6 @@
 import { deliveryId, hashId } from '@breakwater/contracts/ids';
 import { writeGate } from '../../src/gates.ts';
+import { sweepRetention } from '../../src/retention.ts';
 import type { Go } from '../../src/go.ts';
 import type { EndInput } from '../../src/transitions.ts';
 import { Random } from './random.ts';
@@ -16,7 +17,11 @@ import {
   POLICY,
   queueOf,
 } from './rules.ts';
+import { advance, change, startRun } from './runs.ts';
 import { BREAKER, BY, Store } from './store.ts';
+
+/** Retention takes no more: the game goes on with those. */
+const DELIVERIES_LEFT = 20;
 
 /** Workers, their jobs, and people, all behaving as badly as they may. */
 export class World {
@@ -31,6 +36,10 @@ export class World {
   /** Creating answers per delivery, one per attempt, and whether a find was first. */
   readonly created = new Map<string, Set<number>>();
   readonly found = new Set<string>();
+  /** The last record of deliveries whose retention is over. */
+  readonly left = new Map<string, Readonly<Record<string, string>>>();
+  /** Bulk replays. */
+  readonly runs: string[] = [];
   deferred = 0;
   readonly #seed: number;
   #lastBegin: { id: string; alarmId: string; token: string } | undefined;
@@ -105,10 +114,11 @@ export class World {
     };
     this.#lastEnd = input;
     if (this.flying.includes(go)) this.flying.splice(this.flying.indexOf(go), 1);
-    this.#note(go, outcome);
-    const inFlight = (await this.store.number(go.delivery, 'run')) === go.attempt; // else it was declared interrupted meanwhile
+    if (!this.left.has(go.delivery)) this.#note(go, outcome);
+    // A begin that was sent again after its lease was over may have been closed as interrupted meanwhile.
+    const runs = (await this.store.number(go.delivery, 'run')) === go.attempt;
     const answer = await this.store.transitions.endAttempt(input);
-    if (inFlight && outcome === 'deferred') this.deferred += 1;
+    if (runs && answer.kind === 'done' && outcome === 'deferred') this.deferred += 1;
     const handed = answer.handOff;
     if (this.random.chance(loss)) {
       if (handed) {
@@ -229,6 +239,30 @@ export class World {
     await this.#fanOut(this.random.pick(this.ids) ?? '');
   }
 
+  async startRun(): Promise<void> {
+    const status = this.random.pick(['dead_letter', 'failed', 'sent'] as const) ?? 'sent';
+    this.runs.push(
+      await startRun(this.store, this.ids, {
+        id: hashId('run', String(this.#seed), String(this.runs.length)), // a random one would decide who waits first
+        status: this.random.chance(0.5) ? status : '',
+        mode: this.random.chance(0.5) ? 'single' : 'restart',
+        acknowledged: this.random.chance(0.5),
+        mayBeOpen: 6,
+        stopAfter: this.random.chance(0.5) ? 3 : 0,
+      }),
+    );
+  }
+
+  async advanceRun(): Promise<void> {
+    const run = this.random.pick(this.runs);
+    if (run !== undefined) this.#add((await advance(this.store, run, 5)).alarms);
+  }
+
+  async changeRun(): Promise<void> {
+    const run = this.random.pick(this.runs);
+    if (run !== undefined) await change(this.store, run, this.random.chance(0.3) ? 'cancel' : 'resume');
+  }
+
   /** As remove-endpoint.lua marks it; then some of its deliveries are reached, and the process dies. */
   async remove(): Promise<void> {
     const { redis, keys, transitions } = this.store;
@@ -239,6 +273,25 @@ export class World {
       'ep_leaving',
       theirs.filter(() => this.random.chance(0.4)),
     );
+  }
+
+  /** An event grows old. It leaves where it has ended; nothing else changes. */
+  async retention(): Promise<void> {
+    const { redis, keys } = this.store;
+    if (this.ids.length <= DELIVERIES_LEFT) return;
+    const id = this.random.pick(this.ids) ?? '';
+    const event = id.slice(0, id.indexOf('.'));
+    const record = await redis.hgetall(keys.delivery(id));
+    await redis.zadd(keys.retention, 'XX', 1, event);
+    await sweepRetention(redis, keys, 0);
+    await redis.zadd(keys.retention, 'XX', 1e15, event); // else it would be due by the clock
+    if ((await redis.exists(keys.delivery(id))) === 1) return;
+    const { status = '', run, replayId = '', replayRun } = record;
+    if (!['sent', 'dead_letter', 'resolved'].includes(status) || run !== undefined || replayId !== '')
+      throw new Error(`${id} left before it had ended ${JSON.stringify(record)}`);
+    if (replayRun !== undefined) throw new Error(`${id} left, and run ${replayRun} waits for it`);
+    this.ids.splice(this.ids.indexOf(id), 1);
+    this.left.set(id, record);
   }
 
   async #fanOut(id: string): Promise<void> {
