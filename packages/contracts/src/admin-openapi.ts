@@ -61,18 +61,13 @@ export function adminOpenApi(): Json {
     paths,
     components: { securitySchemes: { token: { type: 'http', scheme: 'bearer' } }, schemas },
   };
-  return JSON.parse(JSON.stringify(document).replaceAll('#/$defs/', SCHEMAS)) as Json;
+  return z
+    .record(z.string(), z.unknown())
+    .parse(JSON.parse(JSON.stringify(document).replaceAll('#/$defs/', SCHEMAS)));
 }
 
 function parametersOf(route: RouteSpec, place: (schema: z.ZodType, io: 'input' | 'output') => Json): Json[] {
   const query = jsonSchema(route.query, 'input') as { properties?: Record<string, Json> };
-  const header = (name: string, description: string): Json => ({
-    name,
-    in: 'header',
-    required: false,
-    description,
-    schema: { type: 'string' },
-  });
   return [
     ...paramsOf(route.path).map((name) => ({
       name,
@@ -97,3 +92,11 @@ function parametersOf(route: RouteSpec, place: (schema: z.ZodType, io: 'input' |
       : []),
   ];
 }
+
+const header = (name: string, description: string): Json => ({
+  name,
+  in: 'header',
+  required: false,
+  description,
+  schema: { type: 'string' },
+});

@@ -62,9 +62,10 @@ export const destinationOf = ({
   readonly target?: string | undefined;
 }): string | undefined => endpoint ?? (target === undefined ? undefined : erpDestination(target));
 
-const oneDestination = <T extends { endpoint?: string | undefined; target?: string | undefined }>(
-  value: T,
-): boolean => value.endpoint === undefined || value.target === undefined;
+const oneDestination = (value: {
+  readonly endpoint?: string | undefined;
+  readonly target?: string | undefined;
+}): boolean => value.endpoint === undefined || value.target === undefined;
 const ONE_DESTINATION = 'give an endpoint or a target, not both';
 
 export const QUERIES = {

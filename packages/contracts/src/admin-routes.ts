@@ -285,6 +285,11 @@ export const ADMIN_ROUTES = {
 
 export type RouteName = keyof typeof ADMIN_ROUTES;
 
+const isRoute = (name: string): name is RouteName => name in ADMIN_ROUTES;
+export const ROUTE_NAMES: readonly RouteName[] = Object.keys(ADMIN_ROUTES).filter(isRoute);
+
 /** Names of the parameters of a path, in order. */
 export const paramsOf = (path: string): (keyof typeof PARAMS)[] =>
-  [...path.matchAll(/\{(\w+)\}/g)].map(([, param]) => param as keyof typeof PARAMS);
+  [...path.matchAll(/\{(\w+)\}/g)].map(([, param = '']) => param).filter(isParam);
+
+const isParam = (param: string): param is keyof typeof PARAMS => param in PARAMS;

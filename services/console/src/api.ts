@@ -1,10 +1,16 @@
 import { adminOpenApi } from '@breakwater/contracts/admin-openapi';
-import { ADMIN_ROUTES, type RouteName, type RouteSpec } from '@breakwater/contracts/admin-routes';
+import {
+  ADMIN_ROUTES,
+  ROUTE_NAMES,
+  type RouteName,
+  type RouteSpec,
+} from '@breakwater/contracts/admin-routes';
 import { newId } from '@breakwater/contracts/ids';
 import type { TokenReader } from '@breakwater/core/token-reader';
 import { AppError, messageOf } from '@breakwater/runtime/errors';
 import { limitLines } from '@breakwater/runtime/log-limit';
 import express, { type ErrorRequestHandler, type Express, type Request, type Response } from 'express';
+import { z } from 'zod';
 import type { ApiDeps, Call, Handler, Handlers } from './call.ts';
 import { type Caller, checkAccess, createAuthentication, operatorOf } from './caller.ts';
 import { deliveryHandlers } from './handlers/deliveries.ts';
@@ -65,7 +71,8 @@ export function createApi(options: ApiOptions): Express {
   app.get(`${API}/openapi.json`, (_request, response) => void response.type('json').send(openApi));
 
   const methods = new Map<string, string[]>([[`${API}/openapi.json`, ['GET', 'HEAD']]]);
-  for (const [name, route] of Object.entries(ADMIN_ROUTES) as [RouteName, RouteSpec][]) {
+  for (const name of ROUTE_NAMES) {
+    const route: RouteSpec = ADMIN_ROUTES[name];
     const path = `${API}${route.path.replaceAll(/\{(\w+)\}/g, ':$1')}`;
     const known = methods.get(path) ?? [];
     methods.set(path, [...known, route.method.toUpperCase(), ...(route.method === 'get' ? ['HEAD'] : [])]);
@@ -132,6 +139,9 @@ function createIdentification({
   };
 }
 
+/** Every query may name an operator. */
+const Named = z.looseObject({ operator: z.string().optional() });
+
 interface Target {
   readonly name: RouteName;
   readonly route: RouteSpec;
@@ -149,8 +159,8 @@ async function answer(
   const { deps } = options;
   checkAccess(caller, route.access);
   const params = judgeParams(route, request.params);
-  const query = parse(route.query, { ...request.query }, 'query') as { readonly operator?: string };
-  const operator = operatorOf(caller, query.operator);
+  const query = parse(route.query, { ...request.query }, 'query');
+  const operator = operatorOf(caller, Named.parse(query).operator);
   const body = await judgeBody(route, request, response);
   const ifVersion = route.versioned ? ifVersionOf(request) : undefined;
   if (deps.redis.status !== 'ready')
@@ -162,6 +172,7 @@ async function answer(
   const call = { caller, operator, actor, params, query, body, ifVersion, signal };
   const run = async (): Promise<ApiReply> => {
     // The table and the handlers are keyed alike, which the type of Handlers ensures; here the name is any of them.
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion
     const outcome = await (handler as unknown as Handler<RouteName>)(call as unknown as Call<RouteName>);
     return { status: outcome.status ?? route.status, answer: outcome.answer, version: outcome.version };
   };

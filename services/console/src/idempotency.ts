@@ -6,6 +6,7 @@ import type { Redis } from '@breakwater/store/connection';
 import { answerIdempotency, claimIdempotency, releaseIdempotency } from '@breakwater/store/idempotency';
 import type { Keyspace } from '@breakwater/store/keys';
 import { createSecretBox, type SecretBox } from '@breakwater/store/secret-box';
+import { z } from 'zod';
 import type { ApiReply } from './reply.ts';
 
 /** One call as it counts for its key: the same key with anything else is a mistake of the caller. */
@@ -18,6 +19,7 @@ export interface IdempotentCall {
   readonly token: string;
 }
 
+const Kept = z.object({ status: z.int(), answer: z.unknown(), version: z.int().optional() });
 const KEY = /^[\u0021-\u007e]{1,255}$/;
 
 /** The key of a request. Throws AppError request_invalid. */
@@ -52,8 +54,7 @@ export async function once(
       throw new AppError('idempotency_key_reused', 'This Idempotency-Key was used for another request.');
     if (before.answer === undefined)
       throw new AppError('idempotency_open', 'The first request with this Idempotency-Key has not ended.');
-    const reply = JSON.parse(box.open(before.answer, hash)) as ApiReply;
-    return { ...reply, replayed: true };
+    return { ...Kept.parse(JSON.parse(box.open(before.answer, hash))), replayed: true };
   }
   let reply: ApiReply;
   try {

@@ -3,7 +3,7 @@ import { PARAMS } from '@breakwater/contracts/admin-requests';
 import { paramsOf, type RouteSpec } from '@breakwater/contracts/admin-routes';
 import { AppError } from '@breakwater/runtime/errors';
 import express, { type Request, type Response } from 'express';
-import { z } from 'zod';
+import type { z } from 'zod';
 
 /** The largest request is an endpoint with all its headers and patterns: some 40 KiB. */
 const BODY_MAX_BYTES = 256 * 1024;
