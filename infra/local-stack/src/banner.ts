@@ -11,6 +11,7 @@ Breakwater is ready. Ctrl-C stops everything; the data stays in ${settings.dataD
 
   webhooks        ${url(ports.ingest)}    POST /webhooks/demo-payments
   publishing      ${url(ports.ingest)}    POST /v1/events (described at /v1/openapi.json)
+  admin API       ${url(ports.console)}    /api/v1 (described at /api/v1/openapi.json)
   ERP simulator   ${url(ports.simulator)}    /api/stats, /api/receipts, /api/faults
   fleet's ledger  ${url(ports.consoleOps)}/metrics
   Redis           redis://127.0.0.1:${ports.redis}
@@ -32,6 +33,7 @@ See what the ERP got:  curl ${url(ports.simulator)}/api/stats
 Replay the storm:      ${offset}npm run storm
 An endpoint to try:    npm run receiver, which says what it needs; see examples/receiver/README.md
 The command line:      ${offset}npm run cli -- --help
+The admin API:         curl -H "authorization: Bearer \${ADMIN_TOKEN:-demo-admin-token}" ${url(ports.console)}/api/v1/stats
 
 By default only warnings are shown here. Start with other settings:
   every attempt        ${offset}LOG_LEVEL=info npm start

@@ -6,6 +6,7 @@ import { breakerCommand } from './commands/breaker.ts';
 import { configCommand } from './commands/config.ts';
 import { deadLettersCommand } from './commands/dead-letters.ts';
 import { deliveriesCommand } from './commands/deliveries.ts';
+import { doctorCommand } from './commands/doctor.ts';
 import { endpointsCommand } from './commands/endpoints.ts';
 import { eventsCommand } from './commands/events.ts';
 import { quarantineCommand } from './commands/quarantine.ts';
@@ -65,6 +66,7 @@ export function createProgram(io: Io): { program: Command; context: CliContext }
   quarantineCommand(program, context);
   backfillCommand(program, context);
   tokensCommand(program, context);
+  doctorCommand(program, context);
   stormCommand(program, context);
   return { program, context };
 }
