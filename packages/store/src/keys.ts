@@ -75,6 +75,8 @@ export interface Keyspace {
   readonly endpointsVersion: (operator: string) => string;
   /** list, BullMQ's own: accepted events that wait for fan-out. Read only. */
   readonly waitingEvents: string;
+  /** string, 1 min: the attempt that the end of another one started, for a resent command. Written by end-attempt.lua. */
+  readonly handOff: (token: string) => string;
   /** set: endpoint ids of an operator. */
   readonly endpoints: (operator: string) => string;
   /** zset endpoint id -> since: removed endpoints whose deliveries are still being dead-lettered. */
@@ -129,6 +131,7 @@ export function createKeyspace(deployment: string): Keyspace {
     endpoint: (endpointId) => `${prefix}endpoint:${endpointId}`,
     endpointsVersion: (operator) => `${prefix}endpoints:${operator}:version`,
     waitingEvents: `${tag}:${QUEUES.events}:wait`,
+    handOff: (token) => `${prefix}handoff:${token}`,
     endpoints: (operator) => `${prefix}endpoints:${operator}`,
     removals: `${prefix}removals`,
     audit: `${prefix}audit`,

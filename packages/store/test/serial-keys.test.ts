@@ -25,6 +25,21 @@ test('two attempts of one key are never in flight at once, and another key is no
   expect(await store.running(`${erp}/a`)).toEqual([a2]);
 });
 
+test('a hand-off whose answer was lost is given again to the resent command, and to nobody else', async () => {
+  const store = new Store();
+  const erp = await store.erp(10);
+  const [a1 = '', a2 = ''] = await keyed(store, erp, ['a', 'a']);
+  const go = await store.go(a1);
+  await store.begin(a2);
+  const handOffToken = newId();
+  const first = await store.end(go, 'posted', { handOffToken });
+  expect(first.handOff?.delivery).toBe(a2);
+  expect((await store.end(go, 'posted', { handOffToken })).handOff).toEqual(first.handOff);
+  expect((await store.end(go, 'posted', { handOffToken: newId() })).handOff).toBeUndefined();
+  await store.end(first.handOff!, 'posted');
+  expect((await store.end(go, 'posted', { handOffToken })).handOff).toBeUndefined(); // done meanwhile
+});
+
 test('work without a key waits for nobody but the target', async () => {
   const store = new Store();
   const erp = await store.erp(2);

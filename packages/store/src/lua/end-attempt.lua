@@ -20,9 +20,17 @@ local function answer(kind, handOff, queued)
   local armed, wait = next_alarm()
   return { kind, d.status, kind == 'done' and armed or '', wait, handOff or '', moved, unpack(queued or {}) }
 end
+-- What this very command started when it came for the first time: its answer was lost, and nobody works on it yet. Without it the
+-- slot, and with it a whole serial key, would stand still for the length of a lease.
+local function handed_on(token)
+  local handOff = token ~= '' and redis.call('GET', P .. 'handoff:' .. token)
+  if not handOff then return '' end
+  local other = load(P, cjson.decode(handOff)[1])
+  return other and other.run > 0 and other.runToken == token and handOff or ''
+end
 if d.run ~= attempt then
   local logged = redis.call('HGET', key(P, id), 'a' .. attempt)
-  if outcome == 'deferred' or (logged and not string.find(logged, '|interrupted|', 1, true)) then return answer('done') end -- a resent command
+  if outcome == 'deferred' or (logged and not string.find(logged, '|interrupted|', 1, true)) then return answer('done', handed_on(ARGV[10])) end -- a resent command
   if redis.call('HSETNX', key(P, id), 'l' .. attempt, now .. '|' .. class .. '|' .. code) == 0 then return answer('late') end
   if success then -- a delivered fact counts, whenever it is learnt
     count_posting(P, d, outcome)
@@ -33,13 +41,16 @@ if d.run ~= attempt then
   return answer('late')
 end
 local trigger = d.runTrigger
+local HANDED_ON_MS = 60000 -- a reconnect takes seconds
 -- The destination's line first: else a key with a long line would hand the slot on among its own for ever.
 local function hand_slots_on(handOffToken)
   local queued = {}
   local started = release(P, d.destination, now, defaults, handOffToken, queued)
   if d.keyGate ~= '' then started = release(P, d.keyGate, now, defaults, started and '' or handOffToken, queued) or started end
   if d.leftLane then started = release(P, LANE, now, defaults, started and '' or handOffToken, queued) or started end
-  return answer('done', started and cjson.encode(started) or '', queued)
+  local handOff = started and cjson.encode(started) or ''
+  if started then redis.call('SET', P .. 'handoff:' .. handOffToken, handOff, 'PX', HANDED_ON_MS) end
+  return answer('done', handOff, queued)
 end
 local DEFER_MS = math.max(1000, tonumber(ARGV[9]) or 0) -- a reason that lasts must not become a hot loop
 if outcome == 'deferred' then -- nothing was sent: no row, no attempt consumed; the number stays used, it was a fence
