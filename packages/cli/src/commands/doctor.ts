@@ -81,7 +81,9 @@ function examineConfig(context: CliContext): {
   }
   const findings = [ok('configuration', `${context.environment().BREAKWATER_CONFIG} is valid`)];
   for (const { target, warning: says } of blindTargets(config))
-    findings.push(warning(`exactly once at ${target}`, says, 'Give its adapter a way to look references up.'));
+    findings.push(
+      warning(`exactly once at ${target}`, says, 'Give its adapter a way to look references up.'),
+    );
   if (config.encryptionKeys.length === 0)
     findings.push(
       warning(
