@@ -154,7 +154,7 @@ test('ARCHITECTURE and the metrics agree', () => {
     .flatMap(({ text }) =>
       [
         ...text.matchAll(
-          /'(?:breakwater_)?((?:webhooks|ack|delivery|ledger|dead|erp|side|breaker|queue|past|fleet|source|quarantined)_[a-z_]+)'/g,
+          /'(?:breakwater_)?((?:webhooks|ack|delivery|ledger|dead|erp|side|breaker|queue|past|fleet|source|quarantined|reconcile|oldest)_[a-z_]+)'/g,
         ),
       ].map((match) => match[1] ?? ''),
     );

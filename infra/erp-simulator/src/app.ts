@@ -126,6 +126,12 @@ function buildApp(parts: Parts): Express {
     book.clear();
     response.status(204).end();
   });
+  app.delete('/api/receipts/:receiptNo', (request, response) => {
+    const { receiptNo } = request.params;
+    if (!book.cancel(receiptNo)) return answerError(response, 404, `There is no receipt ${receiptNo}.`);
+    logger.info({ receiptNo }, 'cancelled');
+    response.status(204).end();
+  });
   app.get('/api/stats', (_request, response) => void response.json(book.stats()));
   app.get('/api/faults', (_request, response) => void response.json(erp.faults));
   app.put('/api/faults', (request, response) => {

@@ -14,16 +14,18 @@ export interface Stats {
  */
 export class ReceiptBook {
   readonly #file: ReceiptFile | undefined;
-  /** In the order of their numbers: GR-000001 is at index 0. */
-  readonly #receipts: Receipt[] = [];
+  /** In the order of their numbers: GR-000001 is at index 0. A cancelled one leaves its place empty. */
+  readonly #receipts: (Receipt | undefined)[] = [];
+  #postings = 0;
   readonly #byReference = new Map<string, Receipt[]>();
 
   /** Without `dataFile` the book is lost when the process ends. Throws as ReceiptFile.open does. */
   constructor(dataFile: string | undefined, logger: Logger) {
     if (dataFile === undefined) return;
-    const { file, receipts } = ReceiptFile.open(dataFile, logger);
+    const { file, receipts, cancelled } = ReceiptFile.open(dataFile, logger);
     this.#file = file;
     for (const receipt of receipts) this.#remember(receipt);
+    for (const number of cancelled) this.#forget(number);
   }
 
   /** Creates a document, also when its reference already has one. Throws when it cannot be written to the data file. */
@@ -35,6 +37,14 @@ export class ReceiptBook {
     return receipt;
   }
 
+  /** Cancels a document, as a person in the ERP does. False where there is none of this number. */
+  cancel(number: string): boolean {
+    if (!this.#receipts.some((receipt) => receipt?.receipt_no === number)) return false;
+    this.#file?.append({ cancelled: number });
+    this.#forget(number);
+    return true;
+  }
+
   /** All documents of a reference, the oldest first. */
   find(reference: string): readonly Receipt[] {
     return this.#byReference.get(reference) ?? [];
@@ -42,11 +52,16 @@ export class ReceiptBook {
 
   /** At most `limit` documents, beginning after number `after` (0 for the first page). */
   page(after: number, limit: number): readonly Receipt[] {
-    return this.#receipts.slice(after, after + limit);
+    const page: Receipt[] = [];
+    for (let index = after; index < this.#receipts.length && page.length < limit; index += 1) {
+      const receipt = this.#receipts[index];
+      if (receipt) page.push(receipt);
+    }
+    return page;
   }
 
   stats(): Stats {
-    const postings = this.#receipts.length;
+    const postings = this.#postings;
     const distinctReferences = this.#byReference.size;
     return { postings, distinctReferences, duplicates: postings - distinctReferences };
   }
@@ -55,6 +70,7 @@ export class ReceiptBook {
   clear(): void {
     this.#file?.clear();
     this.#receipts.length = 0;
+    this.#postings = 0;
     this.#byReference.clear();
   }
 
@@ -64,8 +80,20 @@ export class ReceiptBook {
 
   #remember(receipt: Receipt): void {
     this.#receipts.push(receipt);
+    this.#postings += 1;
     const sameReference = this.#byReference.get(receipt.external_reference);
     if (sameReference) sameReference.push(receipt);
     else this.#byReference.set(receipt.external_reference, [receipt]);
+  }
+
+  #forget(number: string): void {
+    const index = this.#receipts.findIndex((receipt) => receipt?.receipt_no === number);
+    const receipt = this.#receipts[index];
+    if (!receipt) return;
+    this.#receipts[index] = undefined;
+    this.#postings -= 1;
+    const left = this.find(receipt.external_reference).filter((each) => each !== receipt);
+    if (left.length > 0) this.#byReference.set(receipt.external_reference, left);
+    else this.#byReference.delete(receipt.external_reference);
   }
 }

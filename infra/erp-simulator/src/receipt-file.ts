@@ -2,7 +2,7 @@ import { closeSync, ftruncateSync, mkdirSync, openSync, readFileSync, writeFileS
 import { dirname } from 'node:path';
 import { AppError, messageOf } from '@breakwater/runtime/errors';
 import type { Logger } from '@breakwater/runtime/logger';
-import { Receipt, receiptNo } from './receipt.ts';
+import { Cancellation, Receipt, receiptNo } from './receipt.ts';
 
 const NEWLINE = 0x0a;
 
@@ -25,13 +25,13 @@ export class ReceiptFile {
    * Opens or creates the file and reads what is in it. A last line without its end was never answered: it is dropped
    * with a warning. Throws AppError config_invalid for any other line that is not the receipt expected there.
    */
-  static open(path: string, logger: Logger): { readonly file: ReceiptFile; readonly receipts: Receipt[] } {
+  static open(path: string, logger: Logger): { readonly file: ReceiptFile } & Kept {
     mkdirSync(dirname(path), { recursive: true });
     const descriptor = openSync(path, 'a+');
     try {
       const bytes = readFileSync(descriptor);
       const sizeBytes = bytes.lastIndexOf(NEWLINE) + 1;
-      const receipts = parseReceipts(path, bytes.toString('utf8', 0, sizeBytes));
+      const kept = parseLines(path, bytes.toString('utf8', 0, sizeBytes));
       if (sizeBytes < bytes.length) {
         logger.warn(
           { path, droppedBytes: bytes.length - sizeBytes },
@@ -39,16 +39,16 @@ export class ReceiptFile {
         );
         ftruncateSync(descriptor, sizeBytes);
       }
-      return { file: new ReceiptFile(descriptor, sizeBytes), receipts };
+      return { file: new ReceiptFile(descriptor, sizeBytes), ...kept };
     } catch (error) {
       closeSync(descriptor);
       throw error;
     }
   }
 
-  /** Throws what the file system says (a full disk, for example); the receipt is then not in the file. */
-  append(receipt: Receipt): void {
-    const line = Buffer.from(`${JSON.stringify(receipt)}\n`);
+  /** Throws what the file system says (a full disk, for example); the entry is then not in the file. */
+  append(entry: Receipt | Cancellation): void {
+    const line = Buffer.from(`${JSON.stringify(entry)}\n`);
     if (this.#torn) this.#truncate();
     // Set before writing: half a line of a failed write must go before the next receipt is appended to it.
     this.#torn = true;
@@ -73,19 +73,35 @@ export class ReceiptFile {
   }
 }
 
-function parseReceipts(path: string, text: string): Receipt[] {
+interface Kept {
+  readonly receipts: Receipt[];
+  /** Their numbers. */
+  readonly cancelled: Set<string>;
+}
+
+function parseLines(path: string, text: string): Kept {
   const lines = text.split('\n');
   lines.pop(); // what follows the last line end is empty
-  return lines.map((line, index) => {
-    const expected = receiptNo(index + 1);
+  const receipts: Receipt[] = [];
+  const cancelled = new Set<string>();
+  for (const [index, line] of lines.entries()) {
+    const expected = receiptNo(receipts.length + 1);
     try {
-      const receipt = Receipt.parse(JSON.parse(line));
-      if (receipt.receipt_no === expected) return receipt;
-      throw new Error(`it is ${receipt.receipt_no}`);
+      const entry: unknown = JSON.parse(line);
+      const cancellation = Cancellation.safeParse(entry);
+      if (cancellation.success) cancelled.add(cancellation.data.cancelled);
+      else receipts.push(parseReceipt(entry, expected));
     } catch (error) {
       // Going on without it would give out its number twice.
       const message = `${path} line ${index + 1} is not receipt ${expected} (${messageOf(error)}); move the file away to start empty.`;
       throw new AppError('config_invalid', message, { cause: error });
     }
-  });
+  }
+  return { receipts, cancelled };
+}
+
+function parseReceipt(entry: unknown, expected: string): Receipt {
+  const receipt = Receipt.parse(entry);
+  if (receipt.receipt_no !== expected) throw new Error(`it is ${receipt.receipt_no}`);
+  return receipt;
 }

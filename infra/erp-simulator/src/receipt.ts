@@ -19,6 +19,10 @@ export const Receipt = z.object({
 });
 export type Receipt = z.infer<typeof Receipt>;
 
+/** A receipt that a person cancelled, as the data file says it: its number stays taken. */
+export const Cancellation = z.strictObject({ cancelled: z.string() });
+export type Cancellation = z.infer<typeof Cancellation>;
+
 /** Receipts are numbered from 1 without gaps: GR-000001. */
 export const receiptNo = (number: number): string => `GR-${String(number).padStart(6, '0')}`;
 

@@ -126,3 +126,23 @@ test('a mistake in the environment is one log entry, not a stack trace', () => {
     msg: expect.stringContaining('LOG_LEVEL'),
   });
 });
+
+test('a cancelled receipt is gone from list, look-up and count, also after a restart, and its number stays taken', async () => {
+  const before = await start({ dataFile });
+  for (const reference of ['evt-1', 'evt-2', 'evt-2']) await before.post(reference);
+  expect(await before.request('DELETE', '/api/receipts/GR-000002')).toMatchObject({ status: 204 });
+  expect(await before.request('DELETE', '/api/receipts/GR-000002')).toMatchObject({ status: 404 });
+  await before.simulator.close();
+
+  const erp = await start({ dataFile });
+  expect(await erp.stats()).toEqual({ postings: 2, distinctReferences: 2, duplicates: 0 });
+  const left = { receipts: [{ receipt_no: 'GR-000001' }, { receipt_no: 'GR-000003' }] };
+  expect(await erp.request('GET', '/api/receipts')).toMatchObject({ body: left });
+  // A page that begins at a gap still has its receipts.
+  expect(await erp.request('GET', '/api/receipts?after=GR-000001&limit=1')).toMatchObject({
+    body: { receipts: [{ receipt_no: 'GR-000003' }] },
+  });
+  const found = await erp.request('GET', '/api/receipts?external_reference=evt-2');
+  expect(found).toMatchObject({ body: { receipts: [{ receipt_no: 'GR-000003' }] } });
+  expect(await erp.post('evt-3')).toMatchObject({ body: { receipt_no: 'GR-000004' } });
+});

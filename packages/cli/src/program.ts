@@ -10,6 +10,7 @@ import { doctorCommand } from './commands/doctor.ts';
 import { endpointsCommand } from './commands/endpoints.ts';
 import { eventsCommand } from './commands/events.ts';
 import { quarantineCommand } from './commands/quarantine.ts';
+import { reconcileCommand } from './commands/reconcile.ts';
 import { replaysCommand } from './commands/replays.ts';
 import { secretsCommand } from './commands/secrets.ts';
 import { verifyCommand } from './commands/verify.ts';
@@ -64,6 +65,7 @@ export function createProgram(io: Io): { program: Command; context: CliContext }
   configCommand(program, context);
   verifyCommand(program, context);
   quarantineCommand(program, context);
+  reconcileCommand(program, context);
   backfillCommand(program, context);
   tokensCommand(program, context);
   doctorCommand(program, context);

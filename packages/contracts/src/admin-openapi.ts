@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { PARAMS } from './admin-requests.ts';
-import { ADMIN_ROUTES, paramsOf, type RouteSpec } from './admin-routes.ts';
+import { paramsOf, type RouteSpec } from './admin-route.ts';
+import { ADMIN_ROUTES } from './admin-routes.ts';
 import { ApiError } from './admin-views.ts';
 
 const SCHEMAS = '#/components/schemas/';

@@ -85,6 +85,12 @@ export const QUERIES = {
     })
     .refine(oneDestination, ONE_DESTINATION),
   event: z.strictObject({ operator, body: flag.default(false) }),
+  reconciliation: z.strictObject({
+    operator: operatorName
+      .optional()
+      .describe('Findings of this operator; of all, for a token of every operator, when left out.'),
+    target: name.optional().describe('Only this ERP target.'),
+  }),
   audit: z.strictObject({
     operator: operatorName
       .optional()

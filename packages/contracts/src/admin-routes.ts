@@ -1,32 +1,6 @@
-import type { z } from 'zod';
-import { BODIES, PARAMS, QUERIES } from './admin-requests.ts';
-import { ANSWERS } from './admin-views.ts';
-
-export type Access =
-  /** Tokens that read, operators', administrators'. */
-  | 'read'
-  /** Operators' and administrators'. */
-  | 'change'
-  /** Administrators' alone: what belongs to no operator. */
-  | 'admin';
-
-export interface RouteSpec {
-  readonly method: 'get' | 'post' | 'patch' | 'delete';
-  /** Below /api/v1; parameters as OpenAPI writes them. */
-  readonly path: string;
-  readonly summary: string;
-  readonly access: Access;
-  readonly query: z.ZodType;
-  readonly body?: z.ZodType;
-  readonly answer: z.ZodType;
-  readonly status: 200 | 201 | 202;
-  /** Takes an Idempotency-Key: what it makes is made once however often it is asked for. */
-  readonly creates?: true;
-  /** Takes If-Match, and says the version in an ETag. */
-  readonly versioned?: true;
-  /** It walks through a list of deliveries: its deadline is longer. */
-  readonly slow?: true;
-}
+import { BODIES, QUERIES } from './admin-requests.ts';
+import { ANSWERS } from './admin-answers.ts';
+import type { RouteSpec } from './admin-route.ts';
 
 /** Every route of the admin API. The server, the OpenAPI document and the tests of isolation are made of this table. */
 export const ADMIN_ROUTES = {
@@ -243,6 +217,16 @@ export const ADMIN_ROUTES = {
     answer: ANSWERS.stats,
     status: 200,
   },
+  getReconciliation: {
+    method: 'get',
+    path: '/reconciliation',
+    summary:
+      'Latest scheduled reconciliation of each ERP target: events without a posting, postings without an event',
+    access: 'read',
+    query: QUERIES.reconciliation,
+    answer: ANSWERS.reconciliation,
+    status: 200,
+  },
   listAudit: {
     method: 'get',
     path: '/audit',
@@ -287,9 +271,3 @@ export type RouteName = keyof typeof ADMIN_ROUTES;
 
 const isRoute = (name: string): name is RouteName => name in ADMIN_ROUTES;
 export const ROUTE_NAMES: readonly RouteName[] = Object.keys(ADMIN_ROUTES).filter(isRoute);
-
-/** Names of the parameters of a path, in order. */
-export const paramsOf = (path: string): (keyof typeof PARAMS)[] =>
-  [...path.matchAll(/\{(\w+)\}/g)].map(([, param = '']) => param).filter(isParam);
-
-const isParam = (param: string): param is keyof typeof PARAMS => param in PARAMS;

@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import { AccessToken } from './access-token.ts';
 import { DELIVERY_STATUSES } from './delivery.ts';
+import { FINDING_KINDS } from './reconciliation.ts';
 import { REPLAY_RUN_STATES } from './replay-run.ts';
 
 /** What the admin API answers with. Times are ms since the epoch; a name ending in Ms is a duration. */
 
 const time = z.int().describe('ms since the epoch');
-const nextCursor = z
+export const nextCursor = z
   .string()
   .nullable()
   .describe(
@@ -61,7 +61,7 @@ export const EndpointWithSecret = EndpointView.extend({
   secret: z.string().describe('The signing secret, shown this once.'),
 }).meta({ id: 'EndpointWithSecret' });
 
-const ResponseSample = z.object({
+export const ResponseSample = z.object({
   attempt: z.int(),
   contentType: z.string(),
   text: z.string().describe('The first KiB, with secrets masked. Untrusted: never take it for markup.'),
@@ -202,7 +202,46 @@ export const StatsView = z
   })
   .meta({ id: 'Stats' });
 
-const AuditEntry = z
+const ReconciliationFinding = z
+  .object({
+    kind: z.enum(FINDING_KINDS),
+    why: z.string(),
+    target: z.string(),
+    operator: z.string().optional(),
+    source: z.string().optional(),
+    eventId: z.string().optional(),
+    delivery: z.string().optional(),
+    status: z.string().optional(),
+    reference: z.string().optional(),
+    receipts: z.array(z.string()),
+    at: time,
+    detail: z.string(),
+    next: z.string().describe('What to do next.'),
+    by: z.enum(['records', 'erp']),
+  })
+  .meta({ id: 'ReconciliationFinding' });
+
+export const ReconciliationView = z
+  .object({
+    target: z.string(),
+    startedAt: time.nullable().describe('Null: none has ended yet.'),
+    since: time.nullable(),
+    until: time.nullable(),
+    deepAt: time.nullable().describe('When the ERP itself was compared last.'),
+    stale: z.boolean().describe('Too old to be believed.'),
+    counts: z
+      .record(z.enum(FINDING_KINDS), z.int())
+      .describe('Of the findings that are kept, for an operator.'),
+    complete: z.boolean().describe('False: there were more findings than are kept (1,000 of a target).'),
+    findings: z.array(ReconciliationFinding).describe('The first 200.'),
+    fleet: z
+      .object({ events: z.int(), deliveries: z.int(), open: z.int(), tookMs: z.number() })
+      .nullable()
+      .describe('What was looked at, of all operators; null for one operator.'),
+  })
+  .meta({ id: 'Reconciliation' });
+
+export const AuditEntry = z
   .object({
     id: z.string(),
     at: time,
@@ -217,58 +256,3 @@ const AuditEntry = z
       .describe('What else the entry says: destination, delivery, replay ...'),
   })
   .meta({ id: 'AuditEntry' });
-
-const done = z.object({ ok: z.literal(true), changed: z.boolean() });
-
-export const ANSWERS = {
-  endpoint: EndpointView,
-  endpointWithSecret: EndpointWithSecret,
-  endpoints: z.object({ endpoints: z.array(EndpointView), nextCursor }).meta({ id: 'Endpoints' }),
-  removal: done
-    .extend({
-      deadLettered: z.int(),
-      finished: z.boolean().describe('False: the sweeper dead-letters the rest.'),
-    })
-    .meta({ id: 'Removal' }),
-  moved: done.extend({ endpoint: EndpointView }).meta({ id: 'EndpointMoved' }),
-  endpointTest: z
-    .object({
-      testId: z.string(),
-      ok: z.boolean(),
-      class: z.string(),
-      code: z.string(),
-      message: z.string(),
-      remedy: z.string(),
-      durationMs: z.number(),
-      sample: ResponseSample.omit({ attempt: true }).nullable(),
-    })
-    .meta({ id: 'EndpointTest' }),
-  deliveries: z
-    .object({
-      deliveries: z.array(DeliveryView),
-      nextCursor,
-      scanned: z.int().describe('Entries of the index that were looked at for this page, at most 1,000.'),
-    })
-    .meta({ id: 'Deliveries' }),
-  delivery: DeliveryDetail,
-  replay: z
-    .object({ ok: z.literal(true), replayId: z.string(), delivery: z.string(), replayNotice: z.string() })
-    .meta({ id: 'Replay' }),
-  resolved: z.object({ ok: z.literal(true), delivery: DeliveryView }).meta({ id: 'Resolved' }),
-  replayRun: ReplayRunView.extend({
-    notes: z.array(z.object({ kind: z.enum(['refused', 'failed']), why: z.string(), delivery: z.string() })),
-  }).meta({ id: 'ReplayRunDetail' }),
-  replayRuns: z.object({ replays: z.array(ReplayRunView), nextCursor }).meta({ id: 'ReplayRuns' }),
-  replayStarted: z
-    .union([ReplayRunView, ReplayPlanView, z.object({ matched: z.literal(0), run: z.null() })])
-    .meta({ id: 'ReplayStarted' }),
-  replayMoved: ReplayRunView,
-  event: EventView,
-  stats: StatsView,
-  audit: z.object({ entries: z.array(AuditEntry), nextCursor }).meta({ id: 'Audit' }),
-  tokens: z.object({ tokens: z.array(AccessToken) }).meta({ id: 'Tokens' }),
-  tokenCreated: AccessToken.extend({
-    value: z.string().describe('The token itself, shown this once and stored nowhere.'),
-  }).meta({ id: 'TokenCreated' }),
-  tokenRevoked: done.extend({ token: AccessToken }).meta({ id: 'TokenRevoked' }),
-} as const;

@@ -105,9 +105,28 @@ const Ingest = z.strictObject({
   waitReplicas: z.int().min(0).max(10).default(0),
 });
 
+const Reconciliation = z.strictObject({
+  /** How often the console compares events with postings, by our records. 0: never. */
+  every: duration.refine((ms) => ms === 0 || ms >= 1_000, 'expected at least 1s, or 0').default(300_000),
+  /** How far back. What is older was looked at in time, or is asked for by the CLI. */
+  window: duration.refine((ms) => ms >= 60_000, 'expected at least 1m').default(86_400_000),
+  /** How often it also reads the ERP's own documents, which costs the ERP some requests. 0: never. */
+  deepEvery: duration
+    .refine((ms) => ms === 0 || ms >= 1_000, 'expected at least 1s, or 0')
+    .default(3_600_000),
+  /**
+   * How long an open posting may be overdue, or in doubt, before it is told. Longer than the first three waits of the
+   * schedule, in which an ERP that stumbled is looked up again: whoever is paged then should have something to do.
+   */
+  grace: duration.default(1_200_000),
+  /** Single look-ups at the ERP, at most. */
+  lookupsPerSecond: z.number().min(0.1).max(1_000).default(10),
+});
+
 export const BreakwaterConfig = z
   .strictObject({
     ingest: Ingest.prefault({}),
+    reconciliation: Reconciliation.prefault({}),
     deliveries: Delivery.prefault({}),
     egress: Egress.prefault({}),
     /**

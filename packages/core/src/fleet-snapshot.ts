@@ -2,12 +2,14 @@ import { erpDestination } from '@breakwater/contracts/ids';
 import type { ReadyErpTarget } from '@breakwater/erp/targets';
 import type { QueueMaintenance } from '@breakwater/queue/maintenance';
 import type { FleetSnapshot, Sample } from '@breakwater/runtime/metrics-fleet';
+import { redisNowMs } from '@breakwater/store/clock';
 import type { Redis } from '@breakwater/store/connection';
 import { pastDueMs, readBreaker } from '@breakwater/store/gates';
 import type { Keyspace } from '@breakwater/store/keys';
 import { type Ledger, readLedger } from '@breakwater/store/ledger';
 import { readMemory } from '@breakwater/store/memory';
 import { readSourceUse } from '@breakwater/store/source-use';
+import { type ReconciliationSettings, reconciliationSamples } from './reconciliation-results.ts';
 import { judgeSilence, type Silence } from './silence.ts';
 
 export interface SnapshotDeps {
@@ -17,6 +19,7 @@ export interface SnapshotDeps {
   /** Names of the configured sources. */
   readonly sources: readonly string[];
   readonly maintenance: QueueMaintenance;
+  readonly config: { readonly reconciliation: ReconciliationSettings };
 }
 
 const BREAKER_VALUE = { closed: 0, half_open: 1, open: 2 } as const;
@@ -32,6 +35,7 @@ export async function takeSnapshot(
   const breakers = await Promise.all(names.map((name) => readBreaker(redis, keys, erpDestination(name))));
   const depths = await deps.maintenance.depths();
   const memory = await readMemory(redis);
+  const reconciled = await reconciliationSamples(deps, names);
   const silences = await judgeSources(deps, Date.now());
   const deliveries = [...ledger.deliveries].flatMap(([destination, statuses]) =>
     [...statuses].map(([status, count]): Sample => [[destination, status], count]),
@@ -61,6 +65,8 @@ export async function takeSnapshot(
       quietMs === undefined ? [] : [[[name], quietMs / 1_000]],
     ),
     silent: silences.map(([name, { silent }]) => [[name], silent ? 1 : 0]),
+    ...reconciled,
+    oldestOpen: await oldestOpen(deps, ['endpoint', ...names]),
     targetInfo: [...targets].map(([name, { config }]) => [[name, config.owner], 1]),
     redisMemoryUsed: [[[], memory.used]],
     redisMemoryMax: memory.max > 0 ? [[[], memory.max]] : [],
@@ -79,6 +85,17 @@ async function pastDue({ redis, keys, maintenance }: SnapshotDeps): Promise<Samp
     [['erp'], erp / 1_000],
     [['events'], events / 1_000],
   ];
+}
+
+/** Seconds by destination label, by Redis' clock, which made the times. */
+async function oldestOpen({ redis, keys }: SnapshotDeps, labels: readonly string[]): Promise<Sample[]> {
+  const now = await redisNowMs(redis);
+  return Promise.all(
+    labels.map(async (label): Promise<Sample> => {
+      const [, since] = await redis.zrange(keys.open(label), 0, '0', 'WITHSCORES');
+      return [[label], since === undefined ? 0 : Math.max(0, now - Number(since)) / 1_000];
+    }),
+  );
 }
 
 async function judgeSources(

@@ -4,6 +4,7 @@ import type { Keyspace } from '@breakwater/store/keys';
 import { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { EVENT_STREAM_LENGTH, quiet } from './connection.ts';
+import { type FailedEvent, failedEventPages } from './failed-event-pages.ts';
 import { type ParkedEvent, sortFailedEvents } from './failed-events.ts';
 
 export interface QueueDepth {
@@ -17,6 +18,8 @@ export interface QueueMaintenance {
   readonly shadow: (delivery: string, wanted: DeadLetterJob | undefined) => Promise<void>;
   /** Runs failed `events` jobs again, but for those that cannot be read. Resolves to how many. */
   readonly retryFailedEvents: (limit: number) => Promise<number>;
+  /** Failed `events` jobs, page by page. */
+  readonly eachFailedEvent: () => AsyncIterable<FailedEvent[]>;
   /** Failed `events` jobs that this version cannot read: running them again would only fail again. */
   readonly parkedEvents: () => Promise<ParkedEvent[]>;
   /** Events that wait for fan-out. */
@@ -59,6 +62,7 @@ export function createQueueMaintenance(redis: Redis, keys: Keyspace, logger: Log
       }
       return runnable.length;
     },
+    eachFailedEvent: () => failedEventPages(events),
     parkedEvents: async () => (await sortFailedEvents(events, Number.POSITIVE_INFINITY)).parked,
     waitingEvents: () => events.getWaitingCount(),
     async oldestWaitingEventMs() {

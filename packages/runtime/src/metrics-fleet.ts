@@ -22,6 +22,12 @@ export interface FleetSnapshot {
   readonly pastDue: readonly Sample[];
   readonly lastSeen: readonly Sample[];
   readonly silent: readonly Sample[];
+  /** What the latest scheduled reconciliation counted; empty where there is none that is fresh. */
+  readonly reconcileMissing: readonly Sample[];
+  readonly reconcileDuplicate: readonly Sample[];
+  readonly reconcileUnknown: readonly Sample[];
+  readonly reconcileAge: readonly Sample[];
+  readonly oldestOpen: readonly Sample[];
   /** Always 1: carries who is paged for a target. */
   readonly targetInfo: readonly Sample[];
   readonly redisMemoryUsed: readonly Sample[];
@@ -114,6 +120,41 @@ const METRICS: readonly (readonly [keyof FleetSnapshot, Kind, string, readonly s
     'Age of the latest verified request of a source.',
   ],
   ['silent', 'gauge', 'source_silent', ['source'], '1 where a source that usually sends has gone quiet.'],
+  [
+    'reconcileMissing',
+    'gauge',
+    'reconcile_missing',
+    ['target'],
+    'Accepted events without a posting that nothing in flight will make.',
+  ],
+  [
+    'reconcileDuplicate',
+    'gauge',
+    'reconcile_duplicate',
+    ['target'],
+    'Documents at the ERP beyond the one of their event.',
+  ],
+  [
+    'reconcileUnknown',
+    'gauge',
+    'reconcile_unknown',
+    ['target'],
+    'Events whose last attempt has no clear result.',
+  ],
+  [
+    'reconcileAge',
+    'gauge',
+    'reconcile_age_seconds',
+    ['target', 'depth'],
+    "Since the latest scheduled reconciliation began: records (ours) or erp (compared with the ERP's documents).",
+  ],
+  [
+    'oldestOpen',
+    'gauge',
+    'oldest_open_seconds',
+    ['destination'],
+    'Age of the oldest delivery that is pending, failed or held; 0 where none is.',
+  ],
   ['targetInfo', 'gauge', 'target_info', ['target', 'owner'], 'Always 1; names the owner of an ERP target.'],
   ['redisMemoryUsed', 'gauge', 'redis_memory_used_bytes', [], 'Memory that Redis uses.'],
   [
@@ -125,15 +166,18 @@ const METRICS: readonly (readonly [keyof FleetSnapshot, Kind, string, readonly s
   ],
 ];
 
+export interface FleetSource {
+  /** The newest snapshot; undefined while there is none, or it is too old: then no value is better than an old one. */
+  readonly latest: () => FleetSnapshot | undefined;
+  /** ms since the newest snapshot was taken, however old; undefined before the first. */
+  readonly ageMs: () => number | undefined;
+}
+
 /**
- * Registers the fleet's metrics. `latest` gives the newest snapshot, undefined while there is none: then no value is
- * better than an old one, and `breakwater_fleet_snapshot_age_seconds` says how old what is shown is. A scrape never
- * waits for Redis.
+ * Registers the fleet's metrics. A scrape never waits for Redis: it shows what was read last, and
+ * `breakwater_fleet_snapshot_age_seconds` says how long ago that was, also when nothing else is shown any more.
  */
-export function exportFleet(
-  registry: Registry,
-  latest: () => { readonly snapshot: FleetSnapshot; readonly takenAt: number } | undefined,
-): void {
+export function exportFleet(registry: Registry, { latest, ageMs }: FleetSource): void {
   for (const [field, kind, name, labelNames, help] of METRICS) {
     const options = { name: `breakwater_${name}`, help, labelNames: [...labelNames], registers: [registry] };
     if (kind === 'counter') {
@@ -141,7 +185,7 @@ export function exportFleet(
         ...options,
         collect() {
           this.reset();
-          for (const [labels, value] of latest()?.snapshot[field] ?? [])
+          for (const [labels, value] of latest()?.[field] ?? [])
             this.inc(labelled(labelNames, labels), value);
         },
       });
@@ -152,23 +196,22 @@ export function exportFleet(
       ...options,
       collect() {
         this.reset();
-        for (const [labels, value] of latest()?.snapshot[field] ?? [])
-          this.set(labelled(labelNames, labels), value);
+        for (const [labels, value] of latest()?.[field] ?? []) this.set(labelled(labelNames, labels), value);
       },
     });
     void gauge;
   }
-  const age = new Gauge({
+  const snapshotAge = new Gauge({
     name: 'breakwater_fleet_snapshot_age_seconds',
     help: 'Age of the figures that are read from Redis; it grows while Redis does not answer.',
     registers: [registry],
     collect() {
-      const taken = latest();
-      if (taken) this.set((performance.now() - taken.takenAt) / 1_000);
-      else this.reset();
+      const age = ageMs();
+      if (age === undefined) this.reset();
+      else this.set(age / 1_000);
     },
   });
-  void age;
+  void snapshotAge;
 }
 
 const labelled = (names: readonly string[], values: readonly string[]): Record<string, string> =>

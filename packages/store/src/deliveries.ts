@@ -223,5 +223,9 @@ export async function fixReference(
   reference: string,
 ): Promise<string> {
   await redis.hsetnx(keys.delivery(id), 'reference', reference);
-  return (await redis.hget(keys.delivery(id), 'reference')) ?? reference;
+  const fixed = (await redis.hget(keys.delivery(id), 'reference')) ?? reference;
+  const destination = parseDeliveryId(id)?.destination ?? '';
+  // A process that dies in between is followed by another attempt, which comes here again.
+  await redis.hsetnx(keys.references(destination), fixed, id);
+  return fixed;
 }

@@ -37,6 +37,18 @@ export interface Keyspace {
   readonly byClass: (operator: string, failureClass: string) => string;
   /** zset delivery -> created: every delivery of an operator. */
   readonly byOperator: (operator: string) => string;
+  /** zset delivery -> created: deliveries to an ERP target, or to any endpoint (`endpoint`), that have not ended. */
+  readonly open: (label: string) => string;
+  /** zset event key -> recorded: every event record, by time. What a reconciliation walks. */
+  readonly recorded: string;
+  /** hash reference -> delivery: of an ERP target's deliveries whose reference is not the event id. */
+  readonly references: (destination: string) => string;
+  /** hash: the latest scheduled reconciliation of an ERP target: its figures and the first of its findings. */
+  readonly reconciliation: (target: string) => string;
+  /** hash delivery -> document, 1 h after its last use: what an ERP listed to one reconciliation. */
+  readonly documents: (run: string) => string;
+  /** string identity, until it lapses: who does what only one process may do at a time. */
+  readonly lease: (name: string) => string;
   /** zset delivery -> change number: dead letters whose shadow job is not in line yet. */
   readonly shadows: string;
   /** zset event key -> when to look: every event record, until its retention is over. */
@@ -112,6 +124,12 @@ export function createKeyspace(deployment: string): Keyspace {
     bySource: (operator, source) => `${prefix}index:${operator}:from:${source}`,
     byClass: (operator, failureClass) => `${prefix}index:${operator}:why:${failureClass}`,
     byOperator: (operator) => `${prefix}index:${operator}:all`,
+    open: (label) => `${prefix}open:${label}`,
+    recorded: `${prefix}recorded`,
+    references: (destination) => `${prefix}references:${destination}`,
+    reconciliation: (target) => `${prefix}reconciliation:${target}`,
+    documents: (run) => `${prefix}documents:${run}`,
+    lease: (name) => `${prefix}lease:${name}`,
     shadows: `${prefix}shadows`,
     retention: `${prefix}retention`,
     replayRun: (id) => `${prefix}replay-run:${id}`,

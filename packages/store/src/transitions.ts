@@ -83,6 +83,7 @@ const scripts = {
   sweepGates: loadScript('sweep-gates', { prelude: true }),
   setGate: loadScript('set-gate', { prelude: true }),
   buryRemoved: loadScript('bury-removed', { prelude: true }),
+  armAgain: loadScript('arm-again', { prelude: true }),
 };
 
 /** Typed calls of the scripts that move delivery records. Every method may be repeated: a resent command changes nothing. */
@@ -250,6 +251,16 @@ export class Transitions {
       [this.#keys.prefix, ...deliveries],
     );
     return Number(buried);
+  }
+
+  /** Arms a delivery that nobody would come back to; the sweeper adds its job. Resolves to whether it was one. */
+  async armAgain(delivery: string): Promise<boolean> {
+    const [armed] = await scripts.armAgain.run(
+      this.#redis,
+      [this.#keys.delivery(delivery)],
+      [...this.#common(), delivery],
+    );
+    return armed === 1;
   }
 
   #common(): [string, string] {

@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { checkPicture, type Picture, takePicture } from './support/invariants.ts';
+import { checkReconciled } from './support/reconciled.ts';
 import { World } from './support/world.ts';
 import { type OwnRedis, startOwnRedis } from '../../../test/support/redis.ts';
 
 const STEPS = 2_000;
+/** A reconciliation reads many pages; the state it would not like does not come and go within some steps. */
+const RECONCILED_EVERY = 10;
 /** Set MODEL_SEED to run a failing one again. */
 const seed = Number(process.env['MODEL_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 
@@ -28,8 +31,10 @@ test(`whatever happens in whatever order, ledger, indexes and lists agree with t
     for (let step = 0; step < STEPS; step += 1) {
       history.push(await world.step());
       await look();
+      if (step % RECONCILED_EVERY === 0) await checkReconciled(world, before!);
     }
     await drain(world, look);
+    await checkReconciled(world, before!);
   } catch (error) {
     throw new Error(
       `MODEL_SEED=${seed}, step ${history.length}, after ${history.slice(-5).join(', ')}: ${String(error)}`,

@@ -1,10 +1,6 @@
 import { adminOpenApi } from '@breakwater/contracts/admin-openapi';
-import {
-  ADMIN_ROUTES,
-  ROUTE_NAMES,
-  type RouteName,
-  type RouteSpec,
-} from '@breakwater/contracts/admin-routes';
+import { type RouteSpec } from '@breakwater/contracts/admin-route';
+import { ADMIN_ROUTES, ROUTE_NAMES, type RouteName } from '@breakwater/contracts/admin-routes';
 import { newId } from '@breakwater/contracts/ids';
 import type { TokenReader } from '@breakwater/core/token-reader';
 import { AppError, messageOf } from '@breakwater/runtime/errors';
@@ -16,6 +12,7 @@ import { type Caller, checkAccess, createAuthentication, operatorOf } from './ca
 import { deliveryHandlers } from './handlers/deliveries.ts';
 import { endpointHandlers } from './handlers/endpoints.ts';
 import { overviewHandlers } from './handlers/overview.ts';
+import { reconciliationHandlers } from './handlers/reconciliation.ts';
 import { replayHandlers } from './handlers/replays.ts';
 import { tokenHandlers } from './handlers/tokens.ts';
 import { idempotencyKeyOf, once } from './idempotency.ts';
@@ -54,6 +51,7 @@ export function createApi(options: ApiOptions): Express {
     ...deliveryHandlers(deps),
     ...replayHandlers(deps),
     ...overviewHandlers(deps),
+    ...reconciliationHandlers(deps),
     ...tokenHandlers(deps),
   };
   const identify = createIdentification(options);

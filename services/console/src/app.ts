@@ -1,5 +1,6 @@
 import { openDeliveries } from '@breakwater/core/delivery-deps';
 import { countDocuments, type DocumentCount, takeSnapshot } from '@breakwater/core/fleet-snapshot';
+import { startReconciliation } from '@breakwater/core/reconcile-schedule';
 import { createTokenReader } from '@breakwater/core/token-reader';
 import { createErpTargets, type ReadyErpTarget } from '@breakwater/erp/targets';
 import { createHttpClient } from '@breakwater/http/client';
@@ -20,31 +21,37 @@ import { createApiServer } from './api-server.ts';
 
 /** Below Prometheus' usual scrape interval of 15 s. */
 const SNAPSHOT_EVERY_MS = 2_000;
-/** A snapshot this old is not shown any more: no figure is better than one from before an outage. */
-const SNAPSHOT_VALID_MS = 30_000;
 const DOCUMENTS_EVERY_MS = 30_000;
 
 /** Calls in flight are milliseconds from their answer. */
 const CLOSE_GRACE_MS = 5_000;
 
-/** Serves the admin API, and exports the ledger: the figures of the whole fleet, once. */
+export interface Timing {
+  /** A snapshot this old, ms, is not shown any more: no figure is better than one from before an outage. */
+  readonly snapshotValidMs: number;
+}
+const TIMING: Timing = { snapshotValidMs: 30_000 };
+
+/** Serves the admin API, exports the ledger, the figures of the whole fleet, once, and reconciles events with postings. */
 export async function start(
   config: ServiceConfig,
   context: ServiceContext,
+  { snapshotValidMs }: Timing = TIMING,
 ): Promise<{ readonly port: number; readonly opsPort: number }> {
   const { defer, logger } = context;
   const registry = createRegistry();
   let taken: { snapshot: FleetSnapshot; takenAt: number } | undefined;
-  const current = (): typeof taken =>
-    taken && performance.now() - taken.takenAt < SNAPSHOT_VALID_MS ? taken : undefined;
-  exportFleet(registry, current);
+  const ageMs = (): number | undefined => taken && performance.now() - taken.takenAt;
+  const current = (): FleetSnapshot | undefined =>
+    (ageMs() ?? Number.POSITIVE_INFINITY) < snapshotValidMs ? taken?.snapshot : undefined;
+  exportFleet(registry, { latest: current, ageMs });
 
   const deliveries = openDeliveries(config, context);
   const ops = await startOpsServer({
     host: config.host,
     port: config.opsPort,
     registry,
-    notReady: () => (current() ? [] : ['Redis has not answered yet']),
+    notReady: () => (current() ? [] : [taken ? 'Redis does not answer' : 'Redis has not answered yet']),
   });
   defer('ops', () => ops.close());
   const client = createHttpClient({});
@@ -65,12 +72,16 @@ export async function start(
   const stopSnapshots = startLoop(
     SNAPSHOT_EVERY_MS,
     async () => {
-      const snapshot = await takeSnapshot({ ...deliveries, targets, sources }, counts);
+      const snapshot = await takeSnapshot(
+        { ...deliveries, targets, sources, config: config.breakwater },
+        counts,
+      );
       taken = { snapshot, takenAt: performance.now() };
     },
     (error) => logger.warn({ reason: messageOf(error) }, 'the ledger could not be read'),
   );
   defer('snapshots', stopSnapshots);
+  defer('reconciliation', startReconciliation({ ...deliveries, targets, config: config.breakwater }));
   const port = await startApi(config, context, deliveries);
   logger.info({ host: config.host, port, opsPort: ops.port }, 'console listens');
   return { port, opsPort: ops.port };

@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import type { Access } from '@breakwater/contracts/admin-routes';
+import type { Access } from '@breakwater/contracts/admin-route';
 import { TOKEN_PREFIX, type TokenScope } from '@breakwater/contracts/access-token';
 import type { TokenReader } from '@breakwater/core/token-reader';
 import { AppError } from '@breakwater/runtime/errors';

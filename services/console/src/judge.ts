@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { PARAMS } from '@breakwater/contracts/admin-requests';
-import { paramsOf, type RouteSpec } from '@breakwater/contracts/admin-routes';
+import { paramsOf, type RouteSpec } from '@breakwater/contracts/admin-route';
 import { AppError } from '@breakwater/runtime/errors';
 import express, { type Request, type Response } from 'express';
 import type { z } from 'zod';

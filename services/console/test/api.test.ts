@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { TOKEN_CACHE_MS } from '@breakwater/core/token-reader';
-import { ADMIN, type Answer, type CallOptions, type Console, startConsole } from './support.ts';
+import { ADMIN, type Answer, type CallOptions, type Console, startConsole } from './api-rig.ts';
 
 let api: Console;
 beforeAll(async () => {
@@ -339,6 +339,19 @@ test('a bulk replay is rehearsed without a trace, begun with a reason, cancelled
     matched: 0,
     run: null,
   });
+});
+
+test('a reconciliation names the findings of an operator, and the fleet only to who may see all of it', async () => {
+  const things = await api.things('acme');
+  const { value: token } = await api.token('operator:acme');
+  const own = (await get('/reconciliation', { token })).json.targets[0];
+  expect(own).toMatchObject({ target: 'receipts', stale: false, fleet: null });
+  expect(own.counts.missing).toBe(own.findings.length);
+  expect(own.findings.map(({ eventId }: { eventId: string }) => eventId)).toContain(things.eventId);
+  const all = (await get('/reconciliation')).json.targets[0];
+  expect(all.fleet.events).toBe(all.counts.missing);
+  expect(all.counts.missing).toBeGreaterThan(own.counts.missing);
+  expect(codeOf(await get('/reconciliation?target=none', { token }))).toEqual([404, 'not_found']);
 });
 
 test('the payload of an event is shown only to who asks for it', async () => {

@@ -1,11 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { adminOpenApi } from '@breakwater/contracts/admin-openapi';
-import { ADMIN_ROUTES, type RouteName, type RouteSpec } from '@breakwater/contracts/admin-routes';
+import { type RouteSpec } from '@breakwater/contracts/admin-route';
+import { ADMIN_ROUTES, type RouteName } from '@breakwater/contracts/admin-routes';
 import { newEndpointId, newId } from '@breakwater/contracts/ids';
 import type { OwnRedis } from '../../../test/support/redis.ts';
 import { startOwnRedis } from '../../../test/support/redis.ts';
-import { type Answer, type Console, startConsole, type Things } from './support.ts';
+import { type Answer, type Console, startConsole, type Things } from './api-rig.ts';
 
 /**
  * How a route is called for the things of one operator. `thing`: it names one of them. `list`: it shows what there is, so
@@ -59,6 +60,7 @@ const CASES: Readonly<Record<string, Case>> = {
   resumeReplay: { ...run('/resume'), body: REASON },
   getEvent: { kind: 'thing', path: (things) => `/events/${things.source}/${things.eventId}?body=true` },
   getStats: { kind: 'list', path: () => '/stats', shows: (things) => things.source },
+  getReconciliation: { kind: 'list', path: () => '/reconciliation', shows: (things) => things.eventId },
   listAudit: { kind: 'list', path: () => '/audit?limit=200', shows: (things) => things.endpoint },
   listTokens: { kind: 'admin', path: () => '/tokens' },
   createToken: { kind: 'admin', path: () => '/tokens', body: { name: 'x', scope: 'admin' } },

@@ -1,195 +1,65 @@
-import { BreakwaterConfig } from '@breakwater/contracts/config';
-import { deliveryId, erpDestination, eventKey, newId } from '@breakwater/contracts/ids';
-import { startBulkReplay } from '@breakwater/core/bulk-replay';
-import { openDeliveries } from '@breakwater/core/delivery-deps';
-import { addEndpoint } from '@breakwater/core/endpoints';
-import { createTokenReader } from '@breakwater/core/token-reader';
-import { createToken } from '@breakwater/core/tokens';
-import { createGuardedClient } from '@breakwater/http/egress';
-import { closeServer, listen } from '@breakwater/runtime/listen';
+import type { BreakwaterConfig } from '@breakwater/contracts/config';
+import { afterEach } from '@jest/globals';
 import { createLogger } from '@breakwater/runtime/logger';
-import { createSecretBox } from '@breakwater/store/secret-box';
-import { freePort } from '../../../test/support/free-port.ts';
-import { sharedRedisUrl } from '../../../test/support/redis.ts';
-import { type ApiOptions, createApi } from '../src/api.ts';
-import type { ApiDeps } from '../src/call.ts';
-import { createApiServer } from '../src/api-server.ts';
+import { start, type Timing } from '../src/app.ts';
 
-export const ADMIN = 'the-admin-token';
-export const OPERATORS = ['acme', 'globex'] as const;
-export type Operator = (typeof OPERATORS)[number];
+const stack: (() => unknown)[] = [];
+export const afterwards = (close: () => unknown): void => void stack.push(close);
+afterEach(async () => {
+  for (const close of stack.splice(0).toReversed()) await close();
+}, 60_000);
 
-const source = (operator: string) => ({
-  operator,
-  secrets: [{ id: 'a', value: 'source-secret' }],
-  auth: { kind: 'signature', algorithm: 'hmac-sha256', signature: { header: 'x', encoding: 'hex' } },
-  eventId: { pointer: '/id' },
-});
-
-export const CONFIG = BreakwaterConfig.parse({
-  adminToken: ADMIN,
-  egress: { allowHttp: true, allow: ['127.0.0.0/8'] },
-  encryptionKeys: Buffer.alloc(32, 1).toString('base64'),
-  deliveries: { retrySchedule: ['0s'] },
-  sources: Object.fromEntries(OPERATORS.map((operator) => [`${operator}-shop`, source(operator)])),
-});
-
-export interface Answer {
-  readonly status: number;
-  readonly headers: Headers;
-  // oxlint-disable-next-line typescript/no-explicit-any -- its shape is the route's, which the tests assert
-  readonly json: any;
-  readonly text: string;
+export interface ConsoleOptions {
+  readonly redisUrl: string;
+  readonly keyPrefix: string;
+  readonly breakwater: BreakwaterConfig;
+  readonly timing?: Timing;
 }
 
-export interface CallOptions {
-  readonly token?: string;
-  readonly body?: unknown;
-  /** Instead of `body`, as it is. */
-  readonly raw?: string;
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
-/** The admin API on a port of its own, on real records in a key space of its own. */
-export async function startConsole(options: Partial<ApiOptions> & { readonly redisUrl?: string } = {}) {
-  const stack = new AsyncDisposableStack();
-  const logger = createLogger({ service: 'test', level: 'silent' });
-  const { redisUrl = sharedRedisUrl(), ...more } = options;
-  const keyPrefix = `t${newId()}`;
-  const store = openDeliveries(
-    { redisUrl, keyPrefix, breakwater: CONFIG },
-    { logger, defer: (_label, close) => stack.defer(async () => void (await close())) },
-  );
-  const client = createGuardedClient(CONFIG.egress, CONFIG.samples);
-  stack.defer(() => client.close());
-  const deps = { ...store, config: CONFIG, secrets: createSecretBox(CONFIG.encryptionKeys), client };
-  const { redis, keys } = store;
-  let now = 0;
-  const api = createApi({
-    deps,
-    // Its clock stands still: what it has once looked up it knows for good, and no look-up comes in between.
-    tokenReader: createTokenReader({ redis, keys, logger, now: () => now }),
-    rate: { perSecond: 1_000, burst: 10_000 },
-    signal: new AbortController().signal,
-    ...more,
-  });
-  const server = createApiServer(api);
-  const port = await listen(server, 0, '127.0.0.1');
-  const closedPort = await freePort();
-  stack.defer(() => closeServer(server, 1_000));
-
-  const call = async (
-    method: string,
-    path: string,
-    { token = ADMIN, body, raw, headers = {} }: CallOptions = {},
-  ): Promise<Answer> => {
-    const response = await fetch(`http://127.0.0.1:${port}${path}`, {
-      method,
-      headers: {
-        ...(token !== '' && { authorization: `Bearer ${token}` }),
-        ...((body !== undefined || raw !== undefined) && { 'content-type': 'application/json' }),
-        ...headers,
-      },
-      ...(raw !== undefined ? { body: raw } : body !== undefined && { body: JSON.stringify(body) }),
-    });
-    const text = await response.text();
-    return {
-      status: response.status,
-      headers: response.headers,
-      text,
-      json: text === '' ? undefined : JSON.parse(text),
-    };
+/** A console as `npm start` runs it, in this process. */
+export async function openConsole({ redisUrl, keyPrefix, breakwater, timing }: ConsoleOptions) {
+  const stopping = new AbortController();
+  const closing = new AsyncDisposableStack();
+  const stop = async (): Promise<void> => {
+    stopping.abort();
+    await closing.disposeAsync(); // a second time it does nothing
   };
+  afterwards(stop);
+  const { opsPort } = await start(
+    {
+      host: '127.0.0.1',
+      port: 0,
+      opsPort: 0,
+      redisUrl,
+      keyPrefix,
+      breakwater,
+      durability: 'relaxed',
+      shutdownTimeoutMs: 30_000,
+    },
+    {
+      logger: createLogger({ service: 'console-test', level: 'silent' }),
+      signal: stopping.signal,
+      defer: (_label, close) => closing.defer(async () => void (await close())),
+    },
+    timing,
+  );
+  const url = `http://127.0.0.1:${opsPort}`;
   return {
-    ...deps,
-    port,
-    call,
-    /** Makes what is known of tokens grow old. */
-    pass: (ms: number) => (now += ms),
-    token: async (scope: string, expiresInMs: number | null = null) =>
-      createToken(store, { name: `of ${scope}`, scope, expiresInMs }, 'tester'),
-    things: (operator: Operator): Promise<Things> => makeThings(deps, operator, closedPort),
-    close: () => stack.disposeAsync(),
-    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+    stop,
+    ready: async () => (await fetch(`${url}/readyz`)).status === 200,
+    /** One scrape: series with their labels -> value. Rejects when it is not answered with 200 in time. */
+    async scrape(withinMs = 5_000): Promise<ReadonlyMap<string, number>> {
+      const response = await fetch(`${url}/metrics`, { signal: AbortSignal.timeout(withinMs) });
+      if (response.status !== 200) throw new Error(`the scrape was answered ${response.status}`);
+      return new Map(
+        (await response.text())
+          .split('\n')
+          .filter((line) => line.startsWith('breakwater_'))
+          .map((line) => [
+            line.slice(0, line.lastIndexOf(' ')),
+            Number(line.slice(line.lastIndexOf(' ') + 1)),
+          ]),
+      );
+    },
   };
-}
-export type Console = Awaited<ReturnType<typeof startConsole>>;
-
-export interface Things {
-  readonly operator: Operator;
-  readonly endpoint: string;
-  readonly source: string;
-  readonly eventId: string;
-  readonly delivery: string;
-  readonly run: string;
-}
-
-/** One of each kind of thing that an operator can have. */
-async function makeThings(
-  deps: Omit<ApiDeps, 'client'>,
-  operator: Operator,
-  closedPort: number,
-): Promise<Things> {
-  const { transitions, redis, keys } = deps;
-  const { endpoint } = await addEndpoint(
-    deps,
-    {
-      operator,
-      url: `http://127.0.0.1:${closedPort}/${operator}`,
-      sources: [`${operator}-shop`],
-      headers: { 'x-key': `${operator}-header-value` },
-      // Nobody listens there, which is found out at once.
-      timeoutMs: 1_000,
-    },
-    'tester',
-  );
-  const eventId = `evt-${operator}-${newId()}`;
-  const key = eventKey(operator, `${operator}-shop`, eventId);
-  const plan = [{ d: endpoint.id }, { d: erpDestination('receipts') }];
-  await transitions.recordEvent({
-    eventKey: key,
-    source: `${operator}-shop`,
-    operator,
-    plan,
-    fields: {
-      eventId,
-      type: 'order.paid',
-      entity: '',
-      contentType: 'application/json',
-      receivedAt: Date.now(),
-      encoding: 'utf8',
-      body: `{"of":"${operator}"}`,
-    },
-    from: 0,
-    count: 100,
-    replan: false,
-  });
-  const delivery = deliveryId(key, endpoint.id);
-  const begun = await transitions.beginAttempt(delivery, `${delivery}-1`, newId());
-  if (begun.kind !== 'go') throw new Error(`it did not begin: ${begun.kind}`);
-  await transitions.endAttempt({
-    delivery,
-    alarmId: `${delivery}-1`,
-    attempt: begun.go.attempt,
-    outcome: 'failed',
-    class: 'http_5xx',
-    code: '503',
-    handOffToken: '',
-  });
-  const run = await startBulkReplay(
-    { redis, keys },
-    {
-      selection: { operator, status: 'dead_letter', eventId },
-      filter: `of ${operator}`,
-      mode: 'single',
-      acknowledged: false,
-      reason: `because of ${operator}`,
-      actor: 'tester',
-      stopAfter: 0,
-      perSecond: 1,
-      destinationPerSecond: undefined,
-    },
-  );
-  if (!run) throw new Error('the run found nothing');
-  return { operator, endpoint: endpoint.id, source: `${operator}-shop`, eventId, delivery, run: run.id };
 }

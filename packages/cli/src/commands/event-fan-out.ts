@@ -2,9 +2,12 @@ import { createFanOut } from '@breakwater/core/fan-out';
 import { contentOfJob } from '@breakwater/core/event-content';
 import { planEvent } from '@breakwater/core/plan';
 import { eachUnrouted, toEventJob } from '@breakwater/core/unrouted';
+import { eventKey } from '@breakwater/contracts/ids';
 import { createErpTargets } from '@breakwater/erp/targets';
 import { createHttpClient } from '@breakwater/http/client';
+import { AppError } from '@breakwater/runtime/errors';
 import { listEndpoints } from '@breakwater/store/endpoints';
+import { type EventRecord, readEvent } from '@breakwater/store/events';
 import { type Command, Option } from 'commander';
 import type { CliContext } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -17,6 +20,7 @@ import { type Deliveries, withDeliveries } from '../store-access.ts';
 
 interface FanOutOptions {
   readonly source?: string;
+  readonly event?: string;
   readonly limit?: number;
   readonly dryRun?: boolean;
 }
@@ -26,6 +30,10 @@ export function fanOutCommand(events: Command, context: CliContext): void {
     .command('fan-out')
     .description('deliver the unrouted events, oldest first, as the present configuration and endpoints say')
     .option('--source <name>', 'only events of this source')
+    .option(
+      '--event <id>',
+      'only this event of --source, also when it was fanned out before: deliveries of its plan that are not there are made',
+    )
     .addOption(
       new Option('--limit <n>', 'look at most at so many (default: all)').argParser(wholeNumber(1, 1e9)),
     )
@@ -58,7 +66,7 @@ async function fanOut(context: CliContext, options: FanOutOptions): Promise<numb
       Math.min(limit, await deliveries.redis.zcard(deliveries.keys.unrouted)),
     );
     try {
-      for await (const event of eachUnrouted(deliveries.redis, deliveries.keys, filter)) {
+      for await (const event of chosen(context, deliveries, options, filter)) {
         if (seen === limit || context.io.signal.aborted) break;
         const made = await one(toEventJob(event));
         seen += 1;
@@ -86,6 +94,26 @@ async function fanOut(context: CliContext, options: FanOutOptions): Promise<numb
     );
     return stopped ? EXIT.failure : EXIT.ok;
   });
+}
+
+async function* chosen(
+  context: CliContext,
+  { redis, keys, config }: Deliveries,
+  { source, event: eventId }: FanOutOptions,
+  filter: Parameters<typeof eachUnrouted>[2],
+): AsyncGenerator<EventRecord> {
+  if (eventId === undefined) return yield* eachUnrouted(redis, keys, filter);
+  if (source === undefined)
+    throw new AppError('request_invalid', 'Say which source the event is of (--source <name>).');
+  const event = await readEvent(redis, keys, eventKey(context.globals().operator, source, eventId));
+  if (!event) {
+    checkSource(config, source);
+    throw new AppError(
+      'not_found',
+      `No event ${eventId} of source ${source} belongs to operator ${context.globals().operator}.`,
+    );
+  }
+  yield event;
 }
 
 /** Fans one event out, or only plans it. Resolves to the number of its deliveries. */

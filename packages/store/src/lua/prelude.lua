@@ -43,9 +43,12 @@ local function terminal(d) return d.status == 'sent' or d.status == 'dead_letter
 local function count(P, field, by) redis.call('HINCRBY', P .. 'ledger', field, by) end
 -- The shadow job in the dead-letters queue is brought into line by the sweeper; the number tells a change from a later one.
 local function shadow(P, id) redis.call('ZADD', P .. 'shadows', redis.call('HINCRBY', P .. 'ledger', 'shadows', 1), id) end
--- The only place where a status changes: record, ledger and index in one step.
+local OPEN = { pending = true, failed = true, held = true }
+-- The only place where a status changes: record, ledger and indexes in one step.
 local function set_status(P, d, to, now)
   if d.status == to then return end
+  if not OPEN[to] then redis.call('ZREM', P .. 'open:' .. label(d.destination), d.id)
+  elseif not OPEN[d.status] then redis.call('ZADD', P .. 'open:' .. label(d.destination), redis.call('HGET', key(P, d.id), 'createdAt') or now, d.id) end
   local l = 'status:' .. label(d.destination) .. ':'
   count(P, l .. d.status, -1)
   count(P, l .. to, 1)

@@ -10,6 +10,7 @@ local plan = redis.call('HGET', KEYS[1], 'plan') -- the stored plan wins: config
 if not plan then
   plan = ARGV[6]
   redis.call('HSET', KEYS[1], 'plan', plan, 'recordedAt', now, 'source', source, 'operator', operator, unpack(ARGV, 10))
+  redis.call('ZADD', P .. 'recorded', now, event)
   count(P, 'accepted:' .. source, 1)
   if plan == '[]' then
     count(P, 'unrouted:' .. source, 1)
@@ -28,7 +29,10 @@ local function create(id, destination, entry)
   redis.call('HSET', key(P, id), 'status', 'pending', 'statusAt', now, 'operator', operator, 'seq', 1, 'nextAttemptAt', now, 'scheduleMade', 0, 'attempts', 0, 'createdAt', now)
   -- Its place in the line is its acceptance, whoever meets the closed gate first (by ingest's clock: it only orders, nothing waits for it).
   if entry.k then redis.call('HSET', key(P, id), 'keyGate', entry.k, 'parkedAt', math.max(1, math.min(received, now))) end
-  if entry.r then redis.call('HSET', key(P, id), 'reference', entry.r) end
+  if entry.r then
+    redis.call('HSET', key(P, id), 'reference', entry.r)
+    if erp_target(destination) then redis.call('HSETNX', P .. 'references:' .. destination, entry.r, id) end -- the first keeps it, as at the ERP
+  end
   count(P, 'status:' .. label(destination) .. ':pending', 1)
   count(P, 'created:' .. label(destination), 1)
   if erp_target(destination) then count(P, 'expected:' .. erp_target(destination), 1) end
@@ -36,6 +40,7 @@ local function create(id, destination, entry)
   redis.call('ZADD', P .. 'index:' .. operator .. ':to:' .. destination, now, id)
   redis.call('ZADD', P .. 'index:' .. operator .. ':from:' .. source, now, id)
   redis.call('ZADD', P .. 'index:' .. operator .. ':all', now, id)
+  redis.call('ZADD', P .. 'open:' .. label(destination), now, id)
   redis.call('ZADD', alarms(P, id), now + p.graceMs, id .. '-1')
   return true
 end

@@ -23,6 +23,9 @@ local function remove(id)
   redis.call('ZREM', P .. 'index:' .. d.operator .. ':from:' .. (redis.call('HGET', P .. 'event:' .. event_of(id), 'source') or ''), id)
   redis.call('ZREM', P .. 'index:' .. d.operator .. ':all', id)
   set_class(P, d, '')
+  local reference = erp_target(d.destination) and redis.call('HGET', key(P, id), 'reference')
+  local references = P .. 'references:' .. d.destination
+  if reference and redis.call('HGET', references, reference) == id then redis.call('HDEL', references, reference) end
   if d.status == 'dead_letter' then shadow(P, id) end -- the sweeper takes its job away
   redis.call('ZREM', alarms(P, id), alarm_id(d))
   redis.call('DEL', key(P, id), P .. 'sample:' .. id)
@@ -56,6 +59,7 @@ for _, event in ipairs(due) do
       unrouted = unrouted + redis.call('ZREM', P .. 'unrouted', event)
       redis.call('DEL', name)
       redis.call('ZREM', KEYS[1], event)
+      redis.call('ZREM', P .. 'recorded', event)
       if v[1] then events = events + 1 end
       left = left - 1
     end

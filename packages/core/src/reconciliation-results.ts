@@ -1,0 +1,158 @@
+import {
+  type DeepState,
+  type Finding,
+  FINDING_KINDS,
+  type FindingCounts,
+  noFindings,
+  type ReconciliationSummary,
+} from '@breakwater/contracts/reconciliation';
+import type { Sample } from '@breakwater/runtime/metrics-fleet';
+import { redisNowMs } from '@breakwater/store/clock';
+import type { Redis } from '@breakwater/store/connection';
+import type { Keyspace } from '@breakwater/store/keys';
+import { readReconciliationPart } from '@breakwater/store/reconciliations';
+
+export interface ReconciliationSettings {
+  /** ms. */
+  readonly every: number;
+  readonly window: number;
+  readonly deepEvery: number;
+}
+
+/** Findings that are kept by name; the counts are complete. */
+export const KEPT_FINDINGS = 1_000;
+
+/** What the ERP itself told, and when. It stands until it is asked again. */
+export interface DeepPart {
+  readonly at: number;
+  readonly counts: FindingCounts;
+  readonly findings: readonly Finding[];
+  /** Deliveries whose second creating answer was explained. */
+  readonly settled: readonly string[];
+}
+
+interface Store {
+  readonly redis: Redis;
+  readonly keys: Keyspace;
+}
+
+/** Only this module writes the parts, so their shapes are what it wrote. */
+const summaryOf = (json: string): ReconciliationSummary => JSON.parse(json);
+const deepPartOf = (json: string): DeepPart => JSON.parse(json);
+const findingsOf = (json: string): Finding[] => JSON.parse(json);
+
+/** What the ERP told last. */
+export async function readDeepPart({ redis, keys }: Store, target: string): Promise<DeepPart | undefined> {
+  const json = await readReconciliationPart(redis, keys, target, 'deep');
+  return json === undefined ? undefined : deepPartOf(json);
+}
+
+/** Latest scheduled reconciliation of a target, and whether it is too old to be believed. */
+export async function latestReconciliation(
+  store: Store,
+  target: string,
+  settings: ReconciliationSettings,
+): Promise<(ReconciliationSummary & { readonly ageMs: number; readonly stale: boolean }) | undefined> {
+  const json = await readReconciliationPart(store.redis, store.keys, target, 'summary');
+  if (json === undefined) return undefined;
+  const summary = summaryOf(json);
+  const ageMs = Math.max(0, (await redisNowMs(store.redis)) - summary.startedAt);
+  return { ...summary, ageMs, stale: ageMs > validMs(settings, summary.tookMs) };
+}
+
+/** The first findings of the latest scheduled reconciliation. */
+export async function latestFindings({ redis, keys }: Store, target: string): Promise<readonly Finding[]> {
+  const json = await readReconciliationPart(redis, keys, target, 'findings');
+  return json === undefined ? [] : findingsOf(json);
+}
+
+/** Two runs may fail before what was found counts as old; a run that takes long is no failure. */
+const validMs = ({ every }: ReconciliationSettings, tookMs: number): number => 3 * every + tookMs + 5_000;
+const deepValidMs = ({ deepEvery, every }: ReconciliationSettings): number => 3 * (deepEvery + every);
+
+/** Samples for the metrics: no figure where the latest run is too old, and always its age. */
+export async function reconciliationSamples(
+  store: Store & { readonly config: { readonly reconciliation: ReconciliationSettings } },
+  targets: readonly string[],
+): Promise<
+  Record<'reconcileMissing' | 'reconcileDuplicate' | 'reconcileUnknown' | 'reconcileAge', Sample[]>
+> {
+  const settings = store.config.reconciliation;
+  const missing: Sample[] = [];
+  const duplicate: Sample[] = [];
+  const unknown: Sample[] = [];
+  const age: Sample[] = [];
+  for (const target of targets) {
+    const latest = await latestReconciliation(store, target, settings);
+    if (!latest) continue;
+    age.push([[target, 'records'], latest.ageMs / 1_000]);
+    if (latest.deepAt !== null)
+      age.push([[target, 'erp'], (latest.ageMs + latest.startedAt - latest.deepAt) / 1_000]);
+    if (latest.stale) continue;
+    missing.push([[target], latest.counts.missing]);
+    duplicate.push([[target], latest.counts.duplicate]);
+    unknown.push([[target], latest.counts.unknown]);
+  }
+  return {
+    reconcileMissing: missing,
+    reconcileDuplicate: duplicate,
+    reconcileUnknown: unknown,
+    reconcileAge: age,
+  };
+}
+
+/** Gathers what one run finds, in the memory of the first thousand findings. */
+export class Tally {
+  readonly #byRecords = noFindings();
+  readonly #byErp = noFindings();
+  readonly #recordFindings: Finding[] = [];
+  readonly #erpFindings: Finding[] = [];
+  readonly #former: DeepPart | undefined;
+  readonly #asksErp: boolean;
+  readonly settled: string[] = [];
+
+  /** `former`: what the ERP told last, which stands where this run does not ask it, or in vain. */
+  constructor(former: DeepPart | undefined, asksErp: boolean) {
+    this.#former = former;
+    this.#asksErp = asksErp;
+  }
+
+  add(finding: Finding): void {
+    const { delivery = '' } = finding;
+    if (!this.#asksErp && finding.why === 'two_answers' && this.#former?.settled.includes(delivery) === true)
+      return;
+    const [counts, kept] =
+      finding.by === 'erp' ? [this.#byErp, this.#erpFindings] : [this.#byRecords, this.#recordFindings];
+    counts[finding.kind] += 1;
+    if (kept.length < KEPT_FINDINGS) kept.push(finding);
+  }
+
+  /** The parts to keep. Where the ERP was not compared to the end, what it told last stands. */
+  result(
+    facts: Omit<ReconciliationSummary, 'counts' | 'kept' | 'deepAt' | 'deep'>,
+    deep: DeepState,
+    settings: ReconciliationSettings,
+  ): {
+    readonly summary: ReconciliationSummary;
+    readonly findings: Finding[];
+    readonly deepPart: DeepPart | undefined;
+  } {
+    const fresh: DeepPart | undefined =
+      deep.kind === 'done'
+        ? {
+            at: facts.startedAt,
+            counts: this.#byErp,
+            findings: this.#erpFindings,
+            settled: this.settled.slice(0, KEPT_FINDINGS),
+          }
+        : undefined;
+    const former =
+      this.#former && facts.startedAt - this.#former.at <= deepValidMs(settings) ? this.#former : undefined;
+    const erp = fresh ?? former ?? { counts: this.#byErp, findings: this.#erpFindings };
+    const counts = noFindings();
+    for (const kind of FINDING_KINDS) counts[kind] = this.#byRecords[kind] + erp.counts[kind];
+    const findings = [...erp.findings, ...this.#recordFindings].slice(0, KEPT_FINDINGS);
+    const deepAt = (fresh ?? this.#former)?.at ?? null;
+    return { summary: { ...facts, counts, kept: findings.length, deepAt, deep }, findings, deepPart: fresh };
+  }
+}

@@ -1,0 +1,90 @@
+import { BreakwaterConfig } from '@breakwater/contracts/config';
+import { connectRedis, closeRedis } from '@breakwater/store/connection';
+import { createLogger } from '@breakwater/runtime/logger';
+import { expect, test } from '@jest/globals';
+import { startOwnRedis } from '../../../test/support/redis.ts';
+import { waitUntil } from '../../../test/support/wait-until.ts';
+import { afterwards, openConsole } from './support.ts';
+
+const AGE = 'breakwater_fleet_snapshot_age_seconds';
+const config = BreakwaterConfig.parse({
+  erpTargets: {
+    receipts: {
+      owner: 'integration',
+      document: '{}',
+      adapter: { kind: 'http', baseUrl: 'http://127.0.0.1:9', post: { path: '"/"' } },
+    },
+  },
+});
+const BREAKER = 'breakwater_breaker_state{target="receipts"}';
+
+test('a scrape is answered whatever becomes of Redis: hung, killed or back; old figures are not shown, and their age is', async () => {
+  const redis = await startOwnRedis();
+  afterwards(() => redis.close());
+  const console = await openConsole({
+    redisUrl: redis.url,
+    keyPrefix: 'bw',
+    breakwater: config,
+    timing: { snapshotValidMs: 5_000 },
+  });
+  const unanswered: unknown[] = [];
+  const shown = async (): Promise<boolean> => {
+    try {
+      return (await console.scrape()).has(BREAKER);
+    } catch (error) {
+      unanswered.push(error); // a wait goes on after an error, and this one must not be forgotten
+      throw error;
+    }
+  };
+  const back = (what: string): Promise<boolean> => waitUntil(shown, { what, timeoutMs: 60_000 });
+  const gone = (what: string): Promise<boolean> =>
+    waitUntil(async () => !(await shown()), { what, timeoutMs: 60_000 });
+  await back('the first figures');
+  expect(await console.ready()).toBe(true);
+
+  process.kill(redis.pid(), 'SIGSTOP');
+  try {
+    await gone('figures of before the hang to be withdrawn');
+    expect((await console.scrape()).get(AGE)).toBeGreaterThanOrEqual(5);
+    expect(await console.ready()).toBe(false);
+  } finally {
+    process.kill(redis.pid(), 'SIGCONT');
+  }
+  await back('figures after the hang');
+  expect((await console.scrape()).get(AGE)).toBeLessThan(60);
+
+  await redis.kill();
+  await gone('figures of before the end of Redis to be withdrawn');
+  expect((await console.scrape()).get(AGE)).toBeGreaterThanOrEqual(5);
+  await redis.restart();
+  await back('figures after the restart');
+  expect(await console.ready()).toBe(true);
+  expect(unanswered).toEqual([]);
+}, 150_000);
+
+test('scrapes write nothing, and show the same closed set of series however often they come', async () => {
+  const redis = await startOwnRedis();
+  afterwards(() => redis.close());
+  const console = await openConsole({ redisUrl: redis.url, keyPrefix: 'bw', breakwater: config });
+  await waitUntil(
+    async () => (await console.scrape()).has('breakwater_reconcile_missing{target="receipts"}'),
+    {
+      what: 'the first reconciliation',
+      timeoutMs: 30_000,
+    },
+  );
+  const reader = connectRedis(redis.url, 'scripts', createLogger({ service: 'test', level: 'silent' }));
+  afterwards(() => closeRedis(reader));
+  const writes = async (): Promise<string | undefined> =>
+    /^rdb_changes_since_last_save:(\d+)/m.exec(await reader.info('persistence'))?.[1];
+  const before = await writes();
+  const [first, ...others] = await Promise.all(Array.from({ length: 20 }, () => console.scrape()));
+  for (const other of others) expect([...other.keys()]).toEqual([...first!.keys()]);
+  expect(await writes()).toBe(before);
+  const labels = new Set(
+    [...first!.keys()].flatMap((series) => [...series.matchAll(/[{,]([a-z_]+)="/g)].map((match) => match[1])),
+  );
+  const closed = ['depth', 'destination', 'owner', 'queue', 'state', 'status', 'target'];
+  expect([...labels].filter((label) => !closed.includes(label ?? ''))).toEqual([]);
+  expect(first!.get('breakwater_oldest_open_seconds{destination="receipts"}')).toBe(0);
+}, 60_000);
