@@ -194,14 +194,14 @@ test('a list and its cursors are of one operator', async () => {
     for (const { id } of (await page(query)).deliveries) expect(theirs).not.toContain(id);
 });
 
-test('no combination of filters costs more commands with 12,000 deliveries than the bound of one page, and none hides anything', async () => {
+test('no combination of filters costs more commands with 4,000 deliveries than the bound of one page, and none hides anything', async () => {
   const own = await startOwnRedis({ overrides: { appendfsync: 'everysec' } });
   afterwards(() => own.close());
   const redis = connect(own.url);
   const { record, page, all } = openList(redis);
   const destinations = many(1_000);
   const [rare = ''] = await record(many(1), { type: 'rare.thing' });
-  for (let n = 0; n < 12; n += 1) await record(destinations, { eventId: `e${n}` });
+  for (let n = 0; n < 4; n += 1) await record(destinations, { eventId: `e${n}` });
   const commands = async (): Promise<number> =>
     [...(await redis.info('commandstats')).matchAll(/^cmdstat_(?!info)[^:]+:calls=(\d+)/gm)].reduce(
       (sum, [, calls]) => sum + Number(calls),
@@ -212,7 +212,7 @@ test('no combination of filters costs more commands with 12,000 deliveries than 
     for (const type of [undefined, 'nobody.*'])
       for (const failureClass of [undefined, 'http_5xx'])
         for (const destination of [undefined, destinations[7]])
-          for (const eventId of [undefined, 'e5']) {
+          for (const eventId of [undefined, 'e2']) {
             const query = Object.fromEntries(
               Object.entries({ status, type, failureClass, destination, eventId }).filter(
                 ([, value]) => value !== undefined,
