@@ -22,6 +22,8 @@ export interface RigOptions {
   readonly config?: string;
   readonly services?: readonly ServiceName[];
   readonly env?: Readonly<Record<string, string>>;
+  /** Called with every line that a service writes. */
+  readonly onLine?: (service: ServiceName, line: string) => void;
 }
 
 export interface CliResult {
@@ -98,13 +100,19 @@ async function build(options: RigOptions, stack: AsyncDisposableStack): Promise<
       throw new Error(`${service} did not become ready (${ready.kind}):\n${child.tail().join('\n')}`);
   };
   const start = async (service: ServiceName): Promise<void> => {
-    const child = spawnService(service, env, ports, guard);
+    const child = spawnService(service, env, ports, guard, options.onLine);
     children.set(service, child);
     await becomeReady(service, child, ports.ops[service]);
   };
   const addReplica = async (service: ServiceName): Promise<Child> => {
     const opsPort = await freePort();
-    const child = spawnService(service, env, { ...ports, ops: { ...ports.ops, [service]: opsPort } }, guard);
+    const child = spawnService(
+      service,
+      env,
+      { ...ports, ops: { ...ports.ops, [service]: opsPort } },
+      guard,
+      options.onLine,
+    );
     replicas.push(child);
     await becomeReady(service, child, opsPort);
     return child;
@@ -191,7 +199,13 @@ function environment(
   };
 }
 
-function spawnService(service: ServiceName, env: NodeJS.ProcessEnv, ports: Ports, guard: Guard): Child {
+function spawnService(
+  service: ServiceName,
+  env: NodeJS.ProcessEnv,
+  ports: Ports,
+  guard: Guard,
+  onLine: RigOptions['onLine'],
+): Child {
   const port = service === 'ingest' || service === 'console' ? { PORT: String(ports.public[service]) } : {};
   return spawnChild({
     name: service,
@@ -200,6 +214,7 @@ function spawnService(service: ServiceName, env: NodeJS.ProcessEnv, ports: Ports
     env: { ...env, ...port, OPS_PORT: String(ports.ops[service]) },
     guard,
     stage: 1,
+    ...(onLine && { onLine: (line) => onLine(service, line) }),
   });
 }
 

@@ -87,7 +87,7 @@ async function runAttempt(
   clock: AttemptClock,
   mayHandOff: boolean,
 ): Promise<Go | undefined> {
-  const { result, durationMs } = await perform(deps, go, clock);
+  const { result, durationMs, event } = await perform(deps, go, clock);
   const handOff = mayHandOff && durationMs < HAND_OFF_AFTER_MS && !deps.signal.aborted;
   const end = endOf(result);
   // Neither a sample nor an alarm clock is worth losing a result for: the one is a convenience, the other is found by the sweeper.
@@ -100,15 +100,25 @@ async function runAttempt(
     attempt: go.attempt,
     handOffToken: handOff ? newId() : '',
   });
-  report(deps, go, result, end, { durationMs, recorded: answer.kind, status: answer.status });
+  report(deps, go, result, end, { event, durationMs, recorded: answer.kind, status: answer.status });
   reportGate(deps, go, answer.gate);
   await tolerate(deps, go, deps.clocks.set(answer.alarms));
   return answer.handOff;
 }
 
-async function tolerate({ logger }: AttemptDeps, { delivery }: Go, work: Promise<unknown>): Promise<void> {
+/** What a person may search for. */
+const idsOf = (
+  { delivery, attempt }: Go,
+  event: EventRecord | undefined,
+): Record<string, string | number> => ({
+  delivery,
+  attempt,
+  ...(event && { operator: event.operator, source: event.source, eventId: event.eventId }),
+});
+
+async function tolerate({ logger }: AttemptDeps, go: Go, work: Promise<unknown>): Promise<void> {
   await work.catch((error: unknown) =>
-    logger.warn({ delivery, reason: messageOf(error) }, 'a step beside an attempt failed'),
+    logger.warn({ ...idsOf(go, undefined), reason: messageOf(error) }, 'a step beside an attempt failed'),
   );
 }
 
@@ -116,21 +126,19 @@ async function perform(
   deps: AttemptDeps,
   go: Go,
   clock: AttemptClock,
-): Promise<{ result: AttemptResult; durationMs: number }> {
+): Promise<{ result: AttemptResult; durationMs: number; event: EventRecord | undefined }> {
   const started = performance.now();
   let result: AttemptResult;
+  let event: EventRecord | undefined;
   try {
-    const event = await readEvent(deps.redis, deps.keys, parseDeliveryId(go.delivery)?.event ?? '');
+    event = await readEvent(deps.redis, deps.keys, parseDeliveryId(go.delivery)?.event ?? '');
     invariant(event, `the event of delivery ${go.delivery} is gone`);
     result = await deps.perform(go, event, clock);
   } catch (error) {
-    deps.logger.error(
-      { err: error, delivery: go.delivery, attempt: go.attempt },
-      'an attempt failed inside Breakwater',
-    );
+    deps.logger.error({ err: error, ...idsOf(go, event) }, 'an attempt failed inside Breakwater');
     result = { kind: 'unknown', code: 'internal', message: messageOf(error) };
   }
-  return { result, durationMs: performance.now() - started };
+  return { result, durationMs: performance.now() - started, event };
 }
 
 type End = Pick<EndInput, 'outcome' | 'class' | 'code' | 'retryAfterMs' | 'receipt'>;
@@ -180,12 +188,11 @@ function report(
   go: Go,
   result: AttemptResult,
   end: End,
-  facts: { durationMs: number; recorded: string; status: string },
+  facts: { event: EventRecord | undefined; durationMs: number; recorded: string; status: string },
 ): void {
   const destination = destinationLabel(parseDeliveryId(go.delivery)?.destination ?? '');
   const line = {
-    delivery: go.delivery,
-    attempt: go.attempt,
+    ...idsOf(go, facts.event),
     trigger: go.trigger,
     destination,
     outcome: end.outcome,
@@ -194,7 +201,8 @@ function report(
     status: facts.status,
     durationMs: Math.round(facts.durationMs),
     ...(facts.recorded !== 'done' && { recorded: facts.recorded }),
-    ...('message' in result && { message: result.message }),
+    // The words of a mapping that fails may quote the event's body; `deliveries show` has them.
+    ...('message' in result && end.class !== 'mapping' && { message: result.message }),
   };
   if (end.outcome === 'deferred') {
     if (end.retryAfterMs === undefined) deps.logger.debug(line, 'attempt deferred');

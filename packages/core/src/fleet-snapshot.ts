@@ -111,32 +111,39 @@ async function judgeSources(
 export interface DocumentCount {
   readonly documents: number;
   readonly owed: number;
+  /** Postings beyond the first of their event that the count has seen. */
+  readonly doubles: number;
 }
 
 /**
- * Counts an ERP's documents. The ledger is read afterwards: what is posted in between was owed before, so the pair never
- * shows an excess that is none.
+ * Counts an ERP's documents. What is owed is read afterwards: what is posted in between was owed before, so the pair never
+ * shows an excess that is none. Doubles are read before: one that is posted in between is told apart from the count.
  */
 export async function countDocuments(
-  deps: Pick<SnapshotDeps, 'redis' | 'keys'>,
+  { redis, keys }: Pick<SnapshotDeps, 'redis' | 'keys'>,
   target: ReadyErpTarget,
 ): Promise<DocumentCount | undefined> {
   if (!target.adapter.count) return undefined;
+  const doubles = doublesOf(await readLedger(redis, keys), target.name);
   const documents = await target.adapter.count();
-  return { documents, owed: owedBy(await readLedger(deps.redis, deps.keys), target.name) };
+  return { documents, owed: owedBy(await readLedger(redis, keys), target.name), doubles };
 }
 
+const doublesOf = (ledger: Ledger, target: string): number => ledger.doubles.get(target) ?? 0;
 const owedBy = (ledger: Ledger, target: string): number =>
   (ledger.expected.get(target) ?? 0) - (ledger.resolved.get(target) ?? 0);
 
 /**
  * Documents per posting owed, both of the time of the last count: compared with what is owed now, a busy minute would
- * look like a loss. Our own postings show an excess at once; they stand in altogether where the ERP cannot be counted.
- * 1 when nothing is owed.
+ * look like a loss. A double of ours shows at once, whatever else is still open, until the next count says whether both
+ * documents are there: one that a person cancelled is none any more. Where the ERP cannot be counted our own postings stand
+ * in altogether. 1 when nothing is owed.
  */
 export function sideEffectRatio(ledger: Ledger, target: string, count: DocumentCount | undefined): number {
-  const posted = ratio(ledger.postings.get(target) ?? 0, owedBy(ledger, target));
-  return count === undefined ? posted : Math.max(ratio(count.documents, count.owed), posted > 1 ? posted : 0);
+  const owed = owedBy(ledger, target);
+  if (count === undefined) return ratio(ledger.postings.get(target) ?? 0, owed);
+  const fresh = doublesOf(ledger, target) - count.doubles;
+  return Math.max(ratio(count.documents, count.owed), fresh > 0 ? 1 + fresh / Math.max(1, owed) : 0);
 }
 
 function ratio(done: number, owed: number): number {

@@ -102,6 +102,22 @@ test('a reference that is not the event id finds its event, and a document of an
   ]);
 });
 
+test('the document of an event whose delivery record is lost is not foreign, and what was posted a moment ago is not gone', async () => {
+  const world = await openReconciling((config) => {
+    const { receipts } = config.erpTargets;
+    if (!receipts) throw new Error('the demonstration has changed');
+    return { ...config, erpTargets: { receipts: { ...receipts, reference: '"bw-" & eventId' } } };
+  });
+  const lost = await world.accept('evt-1');
+  await world.attempt(lost, 'posted', await world.post('bw-evt-1'));
+  await world.age(lost);
+  await world.redis.del(world.keys.delivery(lost));
+  const fresh = await world.accept('evt-2');
+  await world.attempt(fresh, 'posted', 'GR-not-listed-yet'); // the list may be older than the answer
+  const { findings } = await world.reconcile({ deep: true });
+  expect(findings.map(({ why, delivery }) => [why, delivery])).toEqual([['record_lost', lost]]);
+});
+
 test('a deep reconciliation that was cut off goes on by its cursor, with what the ERP had listed', async () => {
   const world = await openReconciling();
   const ids: string[] = [];

@@ -1,37 +1,40 @@
-import { type Logger as PinoLogger, destination, pino } from 'pino';
+import {
+  type DestinationStream,
+  type Logger as PinoLogger,
+  type LoggerOptions,
+  destination,
+  pino,
+} from 'pino';
+import { redactFields, redactText } from './log-redaction.ts';
 
 export type Logger = PinoLogger;
 
 /**
- * JSON lines on stdout. Payloads are never logged; what could hold a secret is cut at the serializer as a second fence.
- * Synchronous, so that the last line before a crash is not lost.
+ * JSON lines on stdout. Payloads are never logged; what could hold a secret or a payload is cut at the serializer as a
+ * second fence (log-redaction.ts). Synchronous, so that the last line before a crash is not lost. `to` is for tests.
  */
 export function createLogger(options: {
   readonly service: string;
   readonly level: string;
   readonly pretty?: boolean;
+  readonly to?: DestinationStream;
 }): Logger {
-  const redact = {
-    paths: [
-      'secret',
-      'secrets',
-      'token',
-      'authorization',
-      'password',
-      '*.secret',
-      '*.secrets',
-      '*.token',
-      '*.authorization',
-      '*.password',
-    ],
-    censor: '[redacted]',
+  const common: LoggerOptions = {
+    level: options.level,
+    base: { service: options.service },
+    formatters: { log: redactFields },
+    serializers: { err: (error: Error) => redactFields({ ...pino.stdSerializers.err(error) }) },
+    hooks: {
+      logMethod(args, method) {
+        const last = args.at(-1);
+        if (typeof last === 'string') args[args.length - 1] = redactText(last);
+        method.apply(this, args);
+      },
+    },
   };
-  const base = { service: options.service };
   if (options.pretty === true) {
     return pino({
-      level: options.level,
-      base,
-      redact,
+      ...common,
       transport: {
         target: 'pino-pretty',
         options: {
@@ -45,7 +48,7 @@ export function createLogger(options: {
     });
   }
   return pino(
-    { level: options.level, base, redact, timestamp: pino.stdTimeFunctions.isoTime },
-    destination({ sync: true }),
+    { ...common, timestamp: pino.stdTimeFunctions.isoTime },
+    options.to ?? destination({ sync: true }),
   );
 }

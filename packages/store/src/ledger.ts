@@ -8,6 +8,8 @@ export interface Ledger {
   readonly unrouted: ReadonlyMap<string, number>;
   readonly expected: ReadonlyMap<string, number>;
   readonly postings: ReadonlyMap<string, number>;
+  /** Of the postings, those beyond the first of their event. */
+  readonly doubles: ReadonlyMap<string, number>;
   readonly resolved: ReadonlyMap<string, number>;
   /** Destination label -> status -> deliveries now. */
   readonly deliveries: ReadonlyMap<string, ReadonlyMap<DeliveryStatus, number>>;
@@ -41,6 +43,7 @@ export async function readLedger(redis: Redis, keys: Keyspace): Promise<Ledger> 
     unrouted: group('unrouted'),
     expected: group('expected'),
     postings: group('postings'),
+    doubles: group('doubles'),
     resolved: group('resolved'),
     deliveries,
     created: group('created'),

@@ -49,4 +49,5 @@ local function count_posting(P, d, outcome)
     put(P, d, 'found', 1)
   end
   count(P, 'postings:' .. target, 1)
+  if known > 0 then count(P, 'doubles:' .. target, 1) end
 end

@@ -142,6 +142,7 @@ function checkCounters(world: World, { records, ledger }: Picture): void {
     const created = world.created.get(id)?.size ?? 0;
     const postings = world.found.has(id) ? Math.max(1, created) : created;
     add(`postings:${label}`, postings);
+    add(`doubles:${label}`, Math.max(0, postings - 1));
     add(`resolved:${label}`, record['status'] === 'resolved' && postings === 0 ? 1 : 0);
   }
   const begun = (ledger['attempts:schedule'] ?? 0) + (ledger['attempts:replay'] ?? 0) + world.deferred;
