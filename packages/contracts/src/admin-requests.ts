@@ -34,6 +34,7 @@ const cursor = z
 /** `2026-01-31T12:00Z`, or ms since the epoch. */
 const time = z
   .union([
+    z.int().min(0), // in a body; a query holds text alone
     z
       .string()
       .regex(/^\d{1,15}$/)

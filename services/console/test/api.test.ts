@@ -322,7 +322,12 @@ test('a bulk replay is rehearsed without a trace, begun with a reason, cancelled
   const wanted = { reason: 'receiver mended', endpoint: things.endpoint };
   expect(codeOf(await post('/replays', { reason: 'x' }, {}, token))).toEqual([400, 'request_invalid']);
   const before = (await get('/replays', { token })).json.replays.length;
-  const plan = await post('/replays', { ...wanted, dryRun: true }, {}, token);
+  const plan = await post(
+    '/replays',
+    { ...wanted, since: 0, until: '2100-01-01T00:00:00Z', dryRun: true },
+    {},
+    token,
+  );
   expect([plan.status, plan.json]).toEqual([
     200,
     expect.objectContaining({ dryRun: true, matched: 1, deliveries: 1 }),
