@@ -51,10 +51,14 @@ export interface Rig {
   readonly json: <T>(...args: string[]) => Promise<T>;
   /** Starts a service that does not run. */
   readonly start: (service: ServiceName) => Promise<void>;
-  /** Starts one more replica of a service and resolves to it. */
-  readonly addReplica: (service: ServiceName) => Promise<Pick<Child, 'kill'>>;
+  /** Starts one more replica of a service and resolves to it; `url`: where it listens, if it is one that does. */
+  readonly addReplica: (
+    service: ServiceName,
+  ) => Promise<Pick<Child, 'kill' | 'pid'> & { readonly url: string }>;
   readonly kill: (service: ServiceName) => Promise<void>;
   readonly stop: (service: ServiceName) => Promise<void>;
+  /** Of the process that runs now, or ran last. */
+  readonly pid: (service: ServiceName) => number | undefined;
   /** Last lines of a service's log. */
   readonly log: (service: ServiceName) => readonly string[];
   readonly close: () => Promise<void>;
@@ -104,18 +108,13 @@ async function build(options: RigOptions, stack: AsyncDisposableStack): Promise<
     children.set(service, child);
     await becomeReady(service, child, ports.ops[service]);
   };
-  const addReplica = async (service: ServiceName): Promise<Child> => {
-    const opsPort = await freePort();
-    const child = spawnService(
-      service,
-      env,
-      { ...ports, ops: { ...ports.ops, [service]: opsPort } },
-      guard,
-      options.onLine,
-    );
+  const addReplica: Rig['addReplica'] = async (service) => {
+    const [opsPort, port] = await Promise.all([freePort(), freePort()]);
+    const own = { public: { ...ports.public, [service]: port }, ops: { ...ports.ops, [service]: opsPort } };
+    const child = spawnService(service, env, own, guard, options.onLine);
     replicas.push(child);
     await becomeReady(service, child, opsPort);
-    return child;
+    return { pid: child.pid, kill: () => child.kill(), url: `http://127.0.0.1:${port}` };
   };
   await Promise.all((options.services ?? ALL).map(start));
   const cli = (...args: string[]): Promise<CliResult> => runCli(args, env, guard);
@@ -154,6 +153,7 @@ async function build(options: RigOptions, stack: AsyncDisposableStack): Promise<
     addReplica,
     kill: async (service) => void (await children.get(service)?.kill()),
     stop: async (service) => void (await children.get(service)?.stop(30_000)),
+    pid: (service) => children.get(service)?.pid,
     log: (service) => children.get(service)?.tail() ?? [],
     close: () => stack.disposeAsync(),
   };

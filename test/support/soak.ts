@@ -140,6 +140,7 @@ export async function startSoak(redisUrl: string, retentionMs: number): Promise<
         timeoutMs,
         intervalMs: 200,
       });
+      await minutePasses(redis, keyPrefix);
       return {
         keys: await names(redis, keyPrefix),
         dataBytes: await dataBytes(redis, keyPrefix),
@@ -148,6 +149,15 @@ export async function startSoak(redisUrl: string, retentionMs: number): Promise<
     },
     close: () => stack.disposeAsync(),
   };
+}
+
+/** Hand-offs are remembered for a minute, which is shorter than any retention but longer than this one. */
+async function minutePasses(redis: Redis, keyPrefix: string): Promise<void> {
+  for (const name of await redis.keys(`{${keyPrefix}:*handoff:*`)) {
+    const leftMs = await redis.pttl(name);
+    if (leftMs === -1 || leftMs > 60_000) throw new Error(`${name} stays for ${leftMs} ms`);
+    await redis.del(name);
+  }
 }
 
 const COME_AND_GO = /:(?:stalled-check|stalled|active|wait|marker|delayed|prioritized|pc)$/;

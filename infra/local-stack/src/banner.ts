@@ -1,15 +1,28 @@
 import { createHmac, randomUUID } from 'node:crypto';
 import { DEMO_WEBHOOK_SECRET, type StackSettings, portsOf, reachable } from './settings.ts';
 
+/** The source of the demonstration, which the sample events and the storm are of. */
+const DEMO_SOURCE = 'demo-payments';
+
+/** What `npm start` runs besides the settings of its own. */
+export interface Running {
+  /** Names of the configured sources. */
+  readonly sources: readonly string[];
+  /** The configuration file, where it is not the demonstration's. */
+  readonly configFile?: string | undefined;
+}
+
 /** What a person sees when the stack is ready: where everything is, and commands that work as printed. */
-export function renderBanner(settings: StackSettings): string {
+export function renderBanner(settings: StackSettings, { sources, configFile }: Running): string {
   const ports = portsOf(settings);
   const url = (port: number): string => `http://${reachable(settings.host)}:${port}`;
   const offset = settings.portOffset === 0 ? '' : `PORT_OFFSET=${settings.portOffset} `;
+  const ours = configFile === undefined ? '' : `BREAKWATER_CONFIG=${configFile} `;
+  const paths = sources.map((name) => `/webhooks/${name}`);
   return `
 Breakwater is ready. Ctrl-C stops everything; the data stays in ${settings.dataDir}.
 
-  webhooks        ${url(ports.ingest)}    POST /webhooks/demo-payments
+  webhooks        ${url(ports.ingest)}    ${paths.length === 0 ? 'no sources are configured' : `POST ${paths.join(', ')}`}
   publishing      ${url(ports.ingest)}    POST /v1/events (described at /v1/openapi.json)
   admin API       ${url(ports.console)}    /api/v1 (described at /api/v1/openapi.json)
   ERP simulator   ${url(ports.simulator)}    /api/stats, /api/receipts, /api/faults
@@ -21,24 +34,38 @@ Breakwater is ready. Ctrl-C stops everything; the data stays in ${settings.dataD
 
 kill -9 any of the processes named above: it is back within moments, and the numbers stay exact.
 
-Send an event. Send it twice: the second answer says "deduped":true, and the ERP gets one receipt.
+${sources.includes(DEMO_SOURCE) ? demonstration(settings, offset) : ofYourOwn(offset + ours)}
+An endpoint to try:    npm run receiver, which says what it needs; see examples/receiver/README.md
+The command line:      ${offset}${ours}npm run cli -- --help
 
-${signedCurl(`${url(ports.ingest)}/webhooks/demo-payments`, settings.webhookSecret)}
+By default only warnings are shown here. Start with other settings:
+  every attempt        ${offset}${ours}LOG_LEVEL=info npm start
+  retries in seconds   ${offset}${ours}RETRY_SCHEDULE=0s,2s,5s,10s,20s,40s npm start
+`;
+}
+
+/** For a configuration without the demonstration's source: its samples would be answered with 404. */
+const ofYourOwn = (prefix: string): string =>
+  `Point a provider at the URL of its source; docs/providers says what to set there. When something is refused:
+
+${prefix}npm run cli -- quarantine list
+${prefix}npm run cli -- verify --source <name> --request captured.http
+`;
+
+function demonstration(settings: StackSettings, offset: string): string {
+  const ports = portsOf(settings);
+  const url = (port: number): string => `http://${reachable(settings.host)}:${port}`;
+  const target = `${url(ports.ingest)}/webhooks/${DEMO_SOURCE}`;
+  return `Send an event. Send it twice: the second answer says "deduped":true, and the ERP gets one receipt.
+
+${signedCurl(target, settings.webhookSecret)}
 
 The same with an id and a signature of your own:
 
-${opensslCurl(`${url(ports.ingest)}/webhooks/demo-payments`)}
+${opensslCurl(target)}
 
 See what the ERP got:  curl ${url(ports.simulator)}/api/stats
-Replay the storm:      ${offset}npm run storm
-An endpoint to try:    npm run receiver, which says what it needs; see examples/receiver/README.md
-The command line:      ${offset}npm run cli -- --help
-The admin API:         curl -H "authorization: Bearer \${ADMIN_TOKEN:-demo-admin-token}" ${url(ports.console)}/api/v1/stats
-
-By default only warnings are shown here. Start with other settings:
-  every attempt        ${offset}LOG_LEVEL=info npm start
-  retries in seconds   ${offset}RETRY_SCHEDULE=0s,2s,5s,10s,20s,40s npm start
-`;
+Replay the storm:      ${offset}npm run storm`;
 }
 
 const sample = (eventId: string): string =>

@@ -25,14 +25,14 @@ async function main(): Promise<number> {
     // Pretty logs look for a terminal, which the pipe between a service and this process is not.
     const colour = process.stdout.isTTY && !process.env['NO_COLOR'] ? { FORCE_COLOR: '1' } : {};
     const services = planServices(settings, { ...process.env, ...colour }, root);
-    checkConfiguration(services); // before Redis may be installed
+    const sources = checkConfiguration(services); // before Redis may be installed
     const plan = {
       dataDir: settings.dataDir,
       host: settings.host,
       redisPort: portsOf(settings).redis,
       redisBinary: ensureRedisServer(process, control.say),
       services,
-      banner: renderBanner(settings),
+      banner: renderBanner(settings, { sources, configFile: process.env['BREAKWATER_CONFIG'] || undefined }),
     };
     return await runStack(plan, control);
   } catch (error) {

@@ -147,9 +147,9 @@ export function planServices(
 
 /**
  * Reads what the services will read, so that a mistake is said once and not by each of them. Throws AppError
- * config_invalid listing the mistakes.
+ * config_invalid listing the mistakes. Returns the names of the sources.
  */
-export function checkConfiguration(services: readonly ServicePlan[]): void {
+export function checkConfiguration(services: readonly ServicePlan[]): readonly string[] {
   const [first] = services; // they differ in ports and files only, which are ours
-  if (first !== undefined) loadConfig(readEnvironment(first.env), first.env);
+  return first === undefined ? [] : Object.keys(loadConfig(readEnvironment(first.env), first.env).sources);
 }

@@ -8,6 +8,7 @@ import { opensslCurl, renderBanner, signedCurl } from '../src/banner.ts';
 import { planServices, portsOf, readSettings } from '../src/settings.ts';
 
 const root = '/repository';
+const DEMO = { sources: ['demo-payments'] };
 
 test('the ports are those of the documentation', () => {
   const settings = readSettings({}, root);
@@ -38,7 +39,7 @@ test('a stack with an offset shares neither a port nor data with another one', (
     PORT: '8180',
     OPS_PORT: '9200',
   });
-  expect(renderBanner(other)).toContain('PORT_OFFSET=100 npm run storm');
+  expect(renderBanner(other, DEMO)).toContain('PORT_OFFSET=100 npm run storm');
 });
 
 test('what the caller exports for other programs does not move the services', () => {
@@ -68,7 +69,7 @@ test('what the caller exports for other programs does not move the services', ()
 test('a storm does not flood the terminal: services print warnings only, unless the caller wants more', () => {
   for (const service of planServices(readSettings({}, root), {}, root))
     expect(service.env['LOG_LEVEL']).toBe('warn');
-  expect(renderBanner(readSettings({}, root))).toContain('LOG_LEVEL=info');
+  expect(renderBanner(readSettings({}, root), DEMO)).toContain('LOG_LEVEL=info');
 });
 
 test('services that listen everywhere are probed on this machine', () => {
@@ -134,5 +135,17 @@ test.each([
 });
 
 test('a secret of the operator is never printed', () => {
-  expect(renderBanner(readSettings({ DEMO_WEBHOOK_SECRET: 'of my own' }, root))).not.toContain('of my own');
+  expect(renderBanner(readSettings({ DEMO_WEBHOOK_SECRET: 'of my own' }, root), DEMO)).not.toContain(
+    'of my own',
+  );
+});
+
+test('with a configuration of your own the banner names its sources, and prints no sample that it would refuse', () => {
+  const banner = renderBanner(readSettings({ PORT_OFFSET: '100' }, root), {
+    sources: ['github', 'stripe'],
+    configFile: '/etc/own.yaml',
+  });
+  expect(banner).toContain('POST /webhooks/github, /webhooks/stripe');
+  expect(banner).toContain('PORT_OFFSET=100 BREAKWATER_CONFIG=/etc/own.yaml npm run cli -- verify');
+  expect(banner).not.toMatch(/demo-payments|npm run storm|curl/);
 });

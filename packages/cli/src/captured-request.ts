@@ -13,8 +13,11 @@ export interface CapturedRequest {
 const REQUEST_LINE = /^([A-Z]{3,10}) (\S+)(?: HTTP\/[\d.]+)?$/;
 /** RFC 9110, 5.6.2; HTTP/2 writes method and path as `:method` and `:path`. */
 const HEADER = /^(:?[!#$%&'*+.^_`|~0-9A-Za-z-]+):(.*)$/;
-/** What `curl -v` writes between request and answer; the second form counts bytes instead of showing them. */
-const CURL_NOTE = /^(?:\* |< |[{}] \[\d+ bytes data\])/;
+/** What `curl -v` writes between request and answer, at the start of a line; the last form counts bytes instead of showing them. */
+const CURL_NOTE = /(?<![^\n])(?:\* |< |[{}] \[\d+ bytes data\])/;
+
+/** Ingest takes heads of 16 KiB; a proxy or a person may have added lines. What is larger is a body without its head. */
+const HEAD_MAX = 64 * 1024;
 
 /**
  * Reads a request as raw HTTP (request line, headers, blank line, body byte for byte) or as `curl -v` shows one (the head
@@ -72,7 +75,7 @@ function invalid(index: number): never {
 /** The lines up to the blank one, and where the body begins. Without a blank line there is no body. */
 function headOf(text: string, isCurl: boolean): { lines: string[]; bodyAt: number } {
   const lines: string[] = [];
-  let at = 0;
+  let [at, size] = [0, 0];
   while (at < text.length) {
     const end = text.indexOf('\n', at);
     const line = text.slice(at, end === -1 ? text.length : end).replace(/\r$/, '');
@@ -80,16 +83,20 @@ function headOf(text: string, isCurl: boolean): { lines: string[]; bodyAt: numbe
     if (isCurl && !line.startsWith('>')) continue;
     const said = isCurl ? line.replace(/^> ?/, '') : line;
     if (said === '') break;
+    size += said.length;
+    if (size > HEAD_MAX) throw tooLargeHead();
     lines.push(said);
   }
   return { lines, bodyAt: at };
 }
 
+const tooLargeHead = (): AppError =>
+  new AppError(
+    'request_invalid',
+    `The head of the request holds more than ${HEAD_MAX} bytes. Expected a request line, headers, a blank line, and the body; without a head give the body with --body.`,
+  );
+
 function untilNote(text: string): string {
-  let at = 0;
-  for (const line of text.split(/(?<=\n)/)) {
-    if (CURL_NOTE.test(line)) return text.slice(0, at);
-    at += line.length;
-  }
-  return text;
+  const at = text.search(CURL_NOTE);
+  return at === -1 ? text : text.slice(0, at);
 }

@@ -1,6 +1,8 @@
+import type { Readable } from 'node:stream';
+
 /** Everything that a command knows of its process. `main.ts` fills it in from the real one, tests from their own. */
 export interface Io {
-  readonly stdin: NodeJS.ReadableStream;
+  readonly stdin: Readable;
   readonly stdout: { readonly write: (text: string) => unknown };
   readonly stderr: NodeJS.WritableStream;
   /** A person watches stderr. */

@@ -1,6 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { PassThrough } from 'node:stream';
 import { expect, test } from '@jest/globals';
+import { waitUntil } from '../../../test/support/wait-until.ts';
 import { CONFIG, createRig, type CliRun, type Rig } from './support.ts';
 
 const line = (id: string, more = ''): string => `{"id":"${id}","type":"order.paid"${more}}\n`;
@@ -73,6 +75,38 @@ test('what is wrong is listed with its line, and the rest is taken', async () =>
   const shown = await rig.cli([...SOURCE, '--file', '-'], { stdin: '{}\n' });
   expect(shown.code).toBe(4);
   expect(shown.stdout).toContain('line 1: There is no event id');
+});
+
+test('Ctrl-C ends it while it waits for a line that nobody writes, and what was read is taken', async () => {
+  await using rig = await createRig();
+  const stdin = new PassThrough();
+  const stop = new AbortController();
+  stdin.write(line('a') + line('b'));
+  const running = rig.cli([...SOURCE, '--file', '-', '--json'], { stdin, signal: stop.signal });
+  await waitUntil(() => stdin.readableLength === 0, { what: 'both lines to be read' });
+  stop.abort();
+  const result = await running;
+  expect(result.code).toBe(1);
+  expect(result.json()).toMatchObject({
+    entries: 2,
+    accepted: 2,
+    stopped: { reason: 'stopped', at: 'line 2' },
+  });
+});
+
+test('a file that cannot be read is told so, as a mistake of the command line', async () => {
+  await using rig = await createRig();
+  for (const [file, words] of [
+    [dirname(rig.env.BREAKWATER_CONFIG), 'it is a directory'],
+    ['/nowhere/at.all', 'ENOENT'],
+    ['/proc/self/mem', 'EIO'],
+  ] as const) {
+    const result = await rig.cli([...SOURCE, '--file', file]);
+    expect(result.stderr).toContain(`--file: `);
+    expect(result.stderr).toContain(words);
+    expect(result.stderr).not.toContain('fault of Breakwater');
+    expect(result.code).toBe(2);
+  }
 });
 
 test('errors without end fill neither the memory nor the screen', async () => {

@@ -153,6 +153,18 @@ test('a test request is sent once, signed; the command exits with 0 when it is a
   expect(bad.stdout).toMatch(/^sample \(text\/plain\) +answer \d+$/m);
 });
 
+test('a test that succeeds ends a pause that nobody asked for, and says so; a pause by a person stays', async () => {
+  const { id } = await add();
+  await endpoints('update', id, '--url', subscriber.url);
+  await endpoints('pause', id, '--reason', 'maintenance');
+  expect((await endpoints('test', id)).json()).toMatchObject({ ok: true, resumed: false });
+  expect(await isPaused(rig.redis, rig.keys, id)).toBe(true);
+  await rig.redis.hset(rig.keys.gate(id), 'pausedAuto', '1'); // as if the last of too many failures had paused it
+  const tried = await rig.cli(['endpoints', 'test', id]);
+  expect([tried.code, tried.stdout]).toEqual([0, expect.stringMatching(/^pause +.*that is over$/m)]);
+  expect(await isPaused(rig.redis, rig.keys, id)).toBe(false);
+});
+
 test('remove dead-letters what is open, says so once, and may be repeated; its dry run counts and changes nothing', async () => {
   const { id } = await add();
   await endpoints('pause', id);

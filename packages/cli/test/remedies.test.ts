@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { AppError, messageOf } from '@breakwater/runtime/errors';
-import { createRig, type Rig } from './support.ts';
+import { CONFIG, createRig, type Rig } from './support.ts';
 
 let rig: Rig;
 beforeAll(async () => {
@@ -34,6 +34,9 @@ test('what is no URL is told so; that an address is private is another mistake',
   expect(stderr).toContain("'notaurl' is invalid. Expected a URL such as https://partner.example/hook.");
   expect(stderr).not.toContain('egress');
   expect(await told(['endpoints', 'add', '--url', 'https://10.0.0.1/'])).toContain('egress.allow');
+  await using strict = await createRig(CONFIG.replace('allowHttp: true', 'allowHttp: false'));
+  const http = await strict.cli(['endpoints', 'add', '--url', 'http://127.0.0.1:1/']);
+  expect(http.stderr).toContain('egress.allowHttp');
 });
 
 test('a configuration that is not there is told once, with how to name another', async () => {

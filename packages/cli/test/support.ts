@@ -46,7 +46,9 @@ export interface CliRun {
 
 export interface RunOptions {
   readonly redisUrl?: string;
-  readonly stdin?: string;
+  readonly stdin?: string | Readable;
+  /** Ctrl-C. */
+  readonly signal?: AbortSignal;
   readonly env?: NodeJS.ProcessEnv;
 }
 
@@ -115,7 +117,7 @@ export async function createRig(config = CONFIG, redisUrl = sharedRedisUrl()) {
       run(
         args,
         { ...env, ...options.env, ...(options.redisUrl !== undefined && { REDIS_URL: options.redisUrl }) },
-        closing.signal,
+        AbortSignal.any([closing.signal, ...(options.signal ? [options.signal] : [])]),
         options.stdin,
       ),
     /** Records an event with deliveries to these destinations. Resolves to their ids. */
@@ -153,12 +155,12 @@ async function run(
   args: readonly string[],
   env: NodeJS.ProcessEnv,
   signal: AbortSignal,
-  stdin = '',
+  stdin: string | Readable = '',
 ): Promise<CliRun> {
   let stdout = '';
   let stderr = '';
   const io: Io = {
-    stdin: Readable.from([Buffer.from(stdin)]),
+    stdin: typeof stdin === 'string' ? Readable.from([Buffer.from(stdin)]) : stdin,
     stdout: { write: (text) => (stdout += text) },
     stderr: new Writable({
       write(chunk, _encoding, done) {

@@ -1,3 +1,5 @@
+import { findSpan } from './json-spans.ts';
+
 /** RFC 6901 tokens of a JSON pointer, or undefined when it is not one. */
 export function parsePointer(pointer: string): string[] | undefined {
   if (pointer === '') return [];
@@ -49,6 +51,9 @@ export function textAt(
     // somewhere; re-reading costs more than parsing, hence the check.
     if (!/[.eE]/.test(json.text)) return String(value);
   }
+  const span = findSpan(json.text, tokens);
+  if (typeof span === 'object') return json.text.slice(span.start, span.end);
+  // Of two members of one name JSON.parse has taken the last; to find that one costs ten times as much.
   const exact: unknown = JSON.parse(json.text, function keepNumbers(
     _key,
     parsed: unknown,

@@ -1,11 +1,12 @@
 import { z } from 'zod';
+import { operatorName } from './operator.ts';
 
 const PublishToken = z.strictObject({
   /** Names the token where people look; never the token itself. */
   id: z.string().regex(/^[A-Za-z0-9_-]{1,32}$/, 'expected letters, digits, _ or -'),
   value: z.string().regex(/^\S+$/, 'expected a token without blanks that is not empty'),
   /** Whose events are published with it. */
-  operator: z.string().min(1).default('default'),
+  operator: operatorName.default('default'),
 });
 export type PublishToken = z.infer<typeof PublishToken>;
 

@@ -37,6 +37,21 @@ export function signatureMistakes(check: SignatureCheck): string[] {
   return mistakes;
 }
 
+/** Signatures of one request; more are refused, because each may cost a comparison with every secret. */
+export const MAX_SIGNATURES = 10;
+/** Public-key verifications of one request. One costs 30 to 150 µs and a hash, so this is a few milliseconds for most bodies. */
+export const MAX_VERIFICATIONS = 40;
+
+/** How often a body may be hashed, at most, until this check has its verdict. `keys`: how many secrets it uses. */
+export function hashesOf({ algorithm, signature, keyId, signed }: SignatureCheck, keys: number): number {
+  const signatures =
+    signature.list === undefined && signature.headerPattern === undefined ? 1 : MAX_SIGNATURES;
+  const isShared = algorithm.startsWith('hmac-') || algorithm === 'sha256-concat';
+  if (!isShared) return Math.min(MAX_VERIFICATIONS, keys * signatures * signed.length);
+  // Keys that no signature names are not tried.
+  return (keyId === undefined ? keys : Math.min(keys, signatures)) * signed.length;
+}
+
 const placeOf = (part: SignedPart): string =>
   typeof part === 'string' ? part : (Object.keys(part)[0] ?? '');
 

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { MAX_SECRETS } from './source-check.ts';
-import { signatureMistakes } from './source-check-rules.ts';
+import { hashesOf, signatureMistakes } from './source-check-rules.ts';
 import { type Coverage, coverageOf, coversDocument, isSigned, signatureChecks } from './source-coverage.ts';
 import type { SourceShape } from './source-config.ts';
 import { type Expression, isOfItem, partsOf } from './source-parts.ts';
@@ -19,6 +19,7 @@ export function checkSource(source: SourceShape, context: Pick<z.core.$Refinemen
     for (const mistake of signatureMistakes(check)) report(['auth', index], mistake);
   }
   checkSecrets(source, coverage, report);
+  checkWork(source, coverage, report);
   checkTokens(source, report);
   checkCoverage(source, coverage, report);
   checkIds(source, coverage, report);
@@ -48,6 +49,24 @@ function checkSecrets(source: SourceShape, { checks }: Coverage, report: Report)
         `at most ${MAX_SECRETS} secrets, because each costs a hash per request; name some in the check's secrets`,
       );
   }
+}
+
+/**
+ * Bytes that verifying one request may hash. Strangers cause it, and no other request is answered meanwhile: 0.2 s where the
+ * processor hashes 1.5 GB/s, as most do. Ten secrets for the largest body fit.
+ */
+const MAX_HASHED_BYTES = 256 * 1024 * 1024;
+
+function checkWork({ maxBodyBytes, secrets }: SourceShape, { checks }: Coverage, report: Report): void {
+  const hashes = signatureChecks(checks)
+    .map((check) => hashesOf(check, check.secrets?.length ?? secrets.length))
+    .reduce((sum, each) => sum + each, 0);
+  if (hashes * maxBodyBytes <= MAX_HASHED_BYTES) return;
+  const most = Math.floor(MAX_HASHED_BYTES / hashes);
+  report(
+    ['maxBodyBytes'],
+    `a body would be hashed up to ${hashes} times (checks, secrets, variants), which makes a stranger's request expensive: lower it to ${most}, or use fewer of those`,
+  );
 }
 
 function checkTokens(source: SourceShape, report: Report): void {

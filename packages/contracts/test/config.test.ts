@@ -180,9 +180,10 @@ test('a publish token belongs to one operator, and a mistake never shows it', ()
       { id: 'c', value: 'single-token' },
       { id: 'd', value: '' },
       { id: 'e', value: 'two words' },
+      { id: 'f', value: 'token-f', operator: 'acme:version' }, // whose lists would be another's counters
     ],
   });
-  for (const path of ['[1].id', '[2].value', '[3].value', '[4].value', '[5].value'])
+  for (const path of ['[1].id', '[2].value', '[3].value', '[4].value', '[5].value', '[6].operator'])
     expect(text).toContain(`publishTokens${path}`);
   expect(text).not.toMatch(/token-a|single-token|two words/);
   expect(mistakes({ publishToken: '', publishTokens: [{ id: 'a', value: 'x' }] })).toBe('');

@@ -39,6 +39,28 @@ test.each<[string, object, RegExp]>([
     /at most 10 secrets/,
   ],
   [
+    'a body that may be large and is hashed too often',
+    {
+      maxBodyBytes: 25 * 1024 * 1024,
+      secrets: Array.from({ length: 10 }, (_, index) => ({ id: `s${index}`, value: 'x' })),
+      auth: check({ signed: [['body'], ['body', { literal: 'a' }]] }),
+    },
+    /maxBodyBytes: a body would be hashed up to 20 times .* lower it to 13421772,/,
+  ],
+  [
+    'a large body with many signatures by public keys',
+    {
+      maxBodyBytes: 25 * 1024 * 1024,
+      auth: check({
+        algorithm: 'ed25519',
+        key: 'ed25519-base64',
+        signature: { ...signature, list: { separator: ',' } },
+        signed: [['body'], ['body', { literal: 'a' }]],
+      }),
+    },
+    /maxBodyBytes: a body would be hashed up to 20 times/,
+  ],
+  [
     'a secret that a check names and nobody has',
     { auth: check({ secrets: ['b'] }) },
     /no secret is called b/,
@@ -308,4 +330,13 @@ test('an id counts as signed only where every way to pass signs it', () => {
   // An element's own /id is another value than the item's, which is signed.
   const mixed = { concat: [{ pointer: '/id' }, { pointer: '/id', in: 'element' }] };
   expect(signed({ ...item, batch: { ...item.batch, nested: ['/list'] }, eventId: mixed })).toBe(false);
+});
+
+test('ten secrets for the largest body are within the work that one request may be, and so is one of fifty keys', () => {
+  const maxBodyBytes = 25 * 1024 * 1024;
+  const secrets = (length: number) => Array.from({ length }, (_, index) => ({ id: `s${index}`, value: 'x' }));
+  expect(mistakes({ maxBodyBytes, secrets: secrets(10) })).toBe('');
+  expect(mistakes({ maxBodyBytes, secrets: secrets(50), auth: check({ keyId: { header: 'x-key' } }) })).toBe(
+    '',
+  );
 });

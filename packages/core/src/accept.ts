@@ -6,10 +6,10 @@ import { createEventProducer } from '@breakwater/queue/event-producer';
 import { messageOf } from '@breakwater/runtime/errors';
 import { limitLines } from '@breakwater/runtime/log-limit';
 import type { Logger } from '@breakwater/runtime/logger';
-import { closeRedis, connectRedis } from '@breakwater/store/connection';
+import { closeRedis, connectRedis, type Redis } from '@breakwater/store/connection';
 import { watchDurability } from '@breakwater/store/durability';
-import { createKeyspace } from '@breakwater/store/keys';
-import { claimReplayGuard } from '@breakwater/store/replay-guard';
+import { createKeyspace, type Keyspace } from '@breakwater/store/keys';
+import { claimReplayGuard, type ReplayGuard } from '@breakwater/store/replay-guard';
 import { watchCapacity } from './capacity.ts';
 import { RememberedIds } from './remembered-ids.ts';
 
@@ -50,8 +50,8 @@ export type AcceptResult =
   | { readonly kind: 'accepted' }
   /** Accepted before. `differs`: the body is not the one that was accepted. `eventId`: of the event it was merged into. */
   | { readonly kind: 'duplicate'; readonly differs: boolean; readonly eventId?: string }
-  /** The same signed bytes came before under another, unsigned event id. */
-  | { readonly kind: 'replayed' }
+  /** The same signed bytes came before under another, unsigned event id; `eventId` is the one of the event that they are. */
+  | { readonly kind: 'replayed'; readonly eventId?: string | undefined }
   /** Nothing is promised; the sender must send again. */
   | { readonly kind: 'unavailable'; readonly message: string };
 
@@ -80,6 +80,18 @@ const ANSWER_WITHIN_MS = 1_800;
 /** How long replicas may take; below the time-out of a command, which would hide the reason. */
 const WAIT_MS = 1_000;
 
+/** Only events with an unsigned id have bytes to claim. */
+const claimBytes = async (
+  redis: Redis,
+  keys: Keyspace,
+  { replayKey, eventId }: IncomingEvent,
+  key: string,
+  ttlMs: number,
+): Promise<ReplayGuard> =>
+  replayKey === undefined
+    ? { kind: 'ours' }
+    : claimReplayGuard(redis, keys, replayKey, { key, id: eventId }, ttlMs);
+
 const unavailable = (message: string): AcceptResult => ({ kind: 'unavailable', message });
 
 /**
@@ -106,16 +118,15 @@ export function createAcceptor(options: AcceptorOptions): Acceptor {
 
   const attempt = async (event: IncomingEvent, key: string, bodyHash: string): Promise<AcceptResult> => {
     const ttlMs = event.dedupeMs ?? ingest.dedupe;
-    const guard =
-      event.replayKey === undefined
-        ? 'ours'
-        : await claimReplayGuard(redis, keys, event.replayKey, key, ttlMs);
-    if (guard === 'busy')
+    const guard = await claimBytes(redis, keys, event, key, ttlMs);
+    if (guard.kind === 'busy')
       return unavailable('the same signed request is being accepted under another event id');
     const jobId = `${event.coalesce?.fresh ?? newId()}_${bodyHash}`;
     const claim = { id: event.coalesce?.claim ?? key, ttlMs };
     const owner =
-      guard === 'replayed' ? '' : await producer.add(jobOf(event), jobId, claim, event.coalesce?.windowMs);
+      guard.kind === 'replayed'
+        ? ''
+        : await producer.add(jobOf(event), jobId, claim, event.coalesce?.windowMs);
     // The connection that answered, perhaps not the one that was asked first. What follows holds for that one alone.
     const epoch = durability.epoch();
     if (ingest.waitReplicas > 0 && (await redis.wait(ingest.waitReplicas, WAIT_MS)) < ingest.waitReplicas) {
@@ -124,7 +135,7 @@ export function createAcceptor(options: AcceptorOptions): Acceptor {
     await durability.settled(ANSWER_WITHIN_MS);
     if (!durability.trusted() || durability.epoch() !== epoch)
       return unavailable('Redis answered, but its durability is not established');
-    if (guard === 'replayed') return { kind: 'replayed' };
+    if (guard.kind === 'replayed') return guard;
     // A claim that coalesces is not remembered: it ends elsewhere, when the event goes to fan-out.
     if (event.coalesce === undefined) remembered.add(key, owner.slice(owner.indexOf('_') + 1));
     return owner === jobId ? { kind: 'accepted' } : duplicateOf(event, bodyHash, owner);
@@ -162,6 +173,13 @@ export function createAcceptor(options: AcceptorOptions): Acceptor {
     },
   };
 }
+
+/**
+ * The id by which an event that was taken, or was there, can be found: not always the one that came, since thin events
+ * are merged and replays come under ids of their own.
+ */
+export const acknowledgedId = (eventId: string, result: AcceptResult | undefined): string =>
+  (result?.kind === 'duplicate' || result?.kind === 'replayed' ? result.eventId : undefined) ?? eventId;
 
 /** `owner`: the job that owns the claim. An event that was merged into has the same beginning, and that job's own end. */
 function duplicateOf({ eventId, coalesce }: IncomingEvent, bodyHash: string, owner: string): AcceptResult {

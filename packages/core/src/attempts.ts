@@ -5,12 +5,14 @@ import type { AlarmAnswer } from '@breakwater/queue/workers';
 import { invariant, messageOf } from '@breakwater/runtime/errors';
 import type { Logger } from '@breakwater/runtime/logger';
 import type { Redis } from '@breakwater/store/connection';
+import type { BeginAnswer } from '@breakwater/store/begin-answer';
 import { writeSample } from '@breakwater/store/deliveries';
 import { type EventRecord, readEvent } from '@breakwater/store/events';
 import type { Keyspace } from '@breakwater/store/keys';
 import type { Go } from '@breakwater/store/go';
 import type { EndInput, Transitions } from '@breakwater/store/transitions';
 import { type AttemptClock, startClock } from './attempt-clock.ts';
+import { createTurns, type Turns } from './turns.ts';
 
 /** Makes one attempt. Expected trouble is a result; a throw is a bug and is recorded as class `internal`. */
 export type Performer = (go: Go, event: EventRecord, clock: AttemptClock) => Promise<AttemptResult>;
@@ -26,6 +28,8 @@ export interface AttemptDeps {
   readonly onAttempt: (destination: string, outcome: string, durationMs: number) => void;
   /** A delivery was parked that its endpoint's rate lets through so much later. */
   readonly wakeGatesIn: (ms: number) => void;
+  /** What is not a first attempt takes turns, so that a flood of it leaves the process to first attempts. One line for a process. */
+  readonly turns?: Turns;
   /** Aborted when the process stops: no further delivery is taken over in hand. */
   readonly signal: AbortSignal;
 }
@@ -37,39 +41,55 @@ const HAND_OFF_FOR_MS = 10_000;
 
 /**
  * Answers a ringing alarm: asks the record, makes the attempt, records the result, sets the next alarm. The processor
- * never throws for a failed delivery; what it does not finish, the sweeper finds.
+ * never throws for a failed delivery; what it does not finish, the sweeper finds. `behind`: it rang behind first attempts.
  */
 export function createAttempts(
   deps: AttemptDeps,
-): (delivery: string, alarmId: string) => Promise<AlarmAnswer> {
-  return async (delivery, alarmId) => {
-    let clock = startClock();
-    const jobClock = clock;
-    const begun = await deps.transitions.beginAttempt(delivery, alarmId, newId());
-    switch (begun.kind) {
-      case 'busy':
-      case 'early':
-        return { kind: 'later', waitMs: begun.waitMs };
-      case 'stale':
-        if (begun.arm) await deps.clocks.set([begun.arm]);
-        return { kind: 'done' };
-      case 'parked':
-        if (begun.why === 'rate') deps.wakeGatesIn(begun.lookInMs);
-        return { kind: 'done' };
-      case 'missing':
-        deps.logger.warn({ delivery }, 'an alarm rang for a delivery that does not exist');
-        return { kind: 'done' };
-      case 'go':
-        break;
+): (delivery: string, alarmId: string, behind: boolean) => Promise<AlarmAnswer> {
+  const turns = deps.turns ?? createTurns();
+  return async (delivery, alarmId, behind) => {
+    let turn = behind ? await turns.take() : undefined;
+    try {
+      let clock = startClock();
+      const jobClock = clock;
+      const begun = await deps.transitions.beginAttempt(delivery, alarmId, newId());
+      if (begun.kind !== 'go') return await answerNotBegun(deps, delivery, begun);
+      let go: Go | undefined = begun.go;
+      while (go) {
+        const next = startClock();
+        turn?.begun();
+        go = await runAttempt(deps, go, clock, jobClock.elapsedMs() < HAND_OFF_FOR_MS);
+        turn?.end();
+        turn = go && go.attempt > 1 ? await turns.take(true) : undefined;
+        clock = next;
+      }
+      return { kind: 'done' };
+    } finally {
+      turn?.end();
     }
-    let go: Go | undefined = begun.go;
-    while (go) {
-      const next = startClock();
-      go = await runAttempt(deps, go, clock, jobClock.elapsedMs() < HAND_OFF_FOR_MS);
-      clock = next;
-    }
-    return { kind: 'done' };
   };
+}
+
+/** What becomes of an alarm that rang and started nothing. */
+async function answerNotBegun(
+  deps: AttemptDeps,
+  delivery: string,
+  begun: Exclude<BeginAnswer, { kind: 'go' }>,
+): Promise<AlarmAnswer> {
+  switch (begun.kind) {
+    case 'busy':
+    case 'early':
+      return { kind: 'later', waitMs: begun.waitMs };
+    case 'stale':
+      if (begun.arm) await deps.clocks.set([begun.arm]);
+      return { kind: 'done' };
+    case 'parked':
+      if (begun.why === 'rate') deps.wakeGatesIn(begun.lookInMs);
+      return { kind: 'done' };
+    case 'missing':
+      deps.logger.warn({ delivery }, 'an alarm rang for a delivery that does not exist');
+      return { kind: 'done' };
+  }
 }
 
 /** What is kept of an answer. A refusal without one (a mapping, an unknown code) has its reason only in our sentence. */

@@ -82,6 +82,7 @@ export async function backfill(input: BackfillInput): Promise<BackfillResult> {
   let taken = 0;
   let batch: Batch = [];
   let batchBytes = 0;
+  let last = 'the beginning';
   const size = Math.max(1, Math.min(AT_ONCE, Math.floor(input.perSecond / 4)));
 
   /** Undefined when all of the batch is taken, else why not. */
@@ -97,6 +98,7 @@ export async function backfill(input: BackfillInput): Promise<BackfillResult> {
     if (signal.aborted)
       return { ...figures, errors, stopped: { reason: 'stopped', at: batch[0]?.where ?? where } };
     figures.entries += 1;
+    last = where;
     const events = delivery.ok ? eventsOf(name, source, delivery.value, input.now(), input.types) : delivery;
     if (events.ok) {
       if (events.value.length === 0) figures.skipped += 1;
@@ -116,7 +118,7 @@ export async function backfill(input: BackfillInput): Promise<BackfillResult> {
   const reason = (await flush()) ?? (signal.aborted ? 'stopped' : undefined);
   return reason === undefined
     ? { ...figures, errors }
-    : { ...figures, errors, stopped: { reason, at: batch[0]?.where ?? 'the end' } };
+    : { ...figures, errors, stopped: { reason, at: batch[0]?.where ?? last } };
 }
 
 /** Takes a batch, again and again what was refused, until all is taken or patience ends. */

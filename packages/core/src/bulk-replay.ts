@@ -3,7 +3,13 @@ import type { ReplayRun } from '@breakwater/contracts/replay-run';
 import { AppError } from '@breakwater/runtime/errors';
 import type { Redis } from '@breakwater/store/connection';
 import type { Keyspace } from '@breakwater/store/keys';
-import { changeReplayRun, createReplayRun, readReplayRun } from '@breakwater/store/replay-runs';
+import {
+  changeReplayRun,
+  createReplayRun,
+  readReplayRun,
+  RUNS_AT_ONCE,
+  type TooManyRuns,
+} from '@breakwater/store/replay-runs';
 import { chooseDeliveries, type ReplayPace, type ReplaySelection } from './replay-plan.ts';
 
 export interface RunStore {
@@ -28,7 +34,7 @@ const MAY_BE_OPEN = 20;
 
 /**
  * Starts a bulk replay: a record in Redis that dispatchers carry out (replay-runner.ts), so that it outlives whoever
- * asked. Resolves to the run, to undefined when nothing matches. Throws AppError request_invalid.
+ * asked. Resolves to the run, to undefined when nothing matches. Throws AppError request_invalid, too_many_runs.
  */
 export async function startBulkReplay(
   { redis, keys }: RunStore,
@@ -41,7 +47,7 @@ export async function startBulkReplay(
   const deliveries = await chooseDeliveries(redis, keys, selection);
   if (deliveries.length === 0) return undefined;
   const id = newId();
-  await createReplayRun(redis, keys, {
+  const tooMany = await createReplayRun(redis, keys, {
     ...request,
     id,
     operator,
@@ -49,6 +55,7 @@ export async function startBulkReplay(
     status: selection.status,
     mayBeOpen: MAY_BE_OPEN,
   });
+  if (tooMany) throw tooManyRuns(operator, tooMany);
   return findReplayRun({ redis, keys }, operator, id);
 }
 
@@ -65,7 +72,7 @@ export async function findReplayRun(
 
 /**
  * Stops a run between two replays, or lets one go on that was cancelled or has stopped itself. What was asked for already
- * is attempted all the same. Doing it again changes nothing. Throws AppError not_found, wrong_status.
+ * is attempted all the same. Doing it again changes nothing. Throws AppError not_found, wrong_status, too_many_runs.
  */
 export async function changeBulkReplay(
   store: RunStore,
@@ -79,6 +86,7 @@ export async function changeBulkReplay(
 ): Promise<ReplayRun> {
   const refusal = await changeReplayRun(store.redis, store.keys, change);
   if (refusal === 'not_found') throw noRun(change.operator, change.id);
+  if (refusal && 'underWay' in refusal) throw tooManyRuns(change.operator, refusal);
   if (refusal) throw wrongState(change.id, refusal.state, change.action);
   return findReplayRun(store, change.operator, change.id);
 }
@@ -101,6 +109,13 @@ const noRun = (operator: string, id: string): AppError =>
   new AppError('not_found', `No replay run ${id} belongs to operator ${operator}.`, {
     remedy: 'See replays list. A run leaves 30 days after its end.',
   });
+
+const tooManyRuns = (operator: string, { underWay }: TooManyRuns): AppError =>
+  new AppError(
+    'too_many_runs',
+    `Operator ${operator} has ${underWay.length} bulk replays under way (${underWay.join(', ')}), and ${RUNS_AT_ONCE} may be at once.`,
+    { details: { underWay } },
+  );
 
 const wrongState = (id: string, state: string, action: string): AppError =>
   new AppError(

@@ -25,6 +25,8 @@ export const contentOfJob = (job: EventJob): EventContent => contentOf({ ...job,
 export function contentOf(event: Omit<EventRecord, 'key' | 'plan'>): EventContent {
   const { operator, source, eventId, type, entity, receivedAt, contentType, body } = event;
   const text = isUtf8(body) ? new TextDecoder().decode(body) : ''; // drops a byte order mark, which JSON.parse refuses
+  let json: { readonly parsed: EventContent['json'] } | undefined;
+  let mappingInput: MappingInput | undefined;
   return {
     operator,
     source,
@@ -34,8 +36,21 @@ export function contentOf(event: Omit<EventRecord, 'key' | 'plan'>): EventConten
     ...(event.occurredAt !== undefined && { occurredAt: event.occurredAt }),
     contentType,
     body,
-    json: parse(text),
-    mappingInput: toMappingInput({ operator, source, eventId, type, entity, receivedAt, text }),
+    // Parsed, a body takes up to thirty times its bytes, so only for whoever asks.
+    get json() {
+      return (json ??= { parsed: parse(text) }).parsed;
+    },
+    get mappingInput() {
+      return (mappingInput ??= toMappingInput({
+        operator,
+        source,
+        eventId,
+        type,
+        entity,
+        receivedAt,
+        text,
+      }));
+    },
   };
 }
 

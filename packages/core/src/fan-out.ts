@@ -3,6 +3,7 @@ import { eventKey } from '@breakwater/contracts/ids';
 import type { EventJob } from '@breakwater/contracts/jobs';
 import type { ReadyErpTarget } from '@breakwater/erp/targets';
 import type { AlarmClocks } from '@breakwater/queue/alarms';
+import { limitLines } from '@breakwater/runtime/log-limit';
 import type { Logger } from '@breakwater/runtime/logger';
 import type { Redis } from '@breakwater/store/connection';
 import { type EndpointRecord, listEndpoints } from '@breakwater/store/endpoints';
@@ -32,6 +33,7 @@ export interface FanOutDeps {
  */
 export function createFanOut(deps: FanOutDeps): (job: EventJob, replan?: boolean) => Promise<number> {
   const endpointsOf = cacheEndpoints(deps.redis, deps.keys);
+  const lines = limitLines(deps.logger); // a source without a route makes one for each of its events
   return async (job, replan = false) => {
     const content = contentOfJob(job);
     // Nobody's handler expects a body that cannot be read; `events fan-out` sends it on where a person decides so.
@@ -61,7 +63,8 @@ export function createFanOut(deps: FanOutDeps): (job: EventJob, replan?: boolean
       type: job.type,
       deliveries: total,
     };
-    if (total === 0) deps.logger.warn(facts, 'event is unrouted: no route or endpoint wants it');
+    if (total === 0)
+      lines.warn(`${job.source}: unrouted`, facts, 'event is unrouted: no route or endpoint wants it');
     else deps.logger.debug(facts, 'event fanned out');
     return total;
   };

@@ -1,7 +1,10 @@
+import { getHeapStatistics } from 'node:v8';
 import type { AttemptResult } from '@breakwater/contracts/attempt-result';
 import { erpTargetOf, parseDeliveryId } from '@breakwater/contracts/ids';
 import { remedyFor } from '@breakwater/contracts/failure-class';
 import type { ErpAdapter, FindResult, PostResult } from '@breakwater/erp/adapter';
+import type { Evaluated } from '@breakwater/erp/expression';
+import { memoryOfJson } from '@breakwater/erp/json';
 import type { MappingInput } from '@breakwater/erp/mapping';
 import type { ReadyErpTarget } from '@breakwater/erp/targets';
 import type { Redis } from '@breakwater/store/connection';
@@ -11,6 +14,7 @@ import type { Go } from '@breakwater/store/go';
 import type { AttemptClock } from './attempt-clock.ts';
 import type { Performer } from './attempts.ts';
 import { contentOf } from './event-content.ts';
+import { createMemoryBudget } from './memory-budget.ts';
 import { leaseCovers } from './send-to-endpoint.ts';
 
 export interface ErpPosterDeps {
@@ -24,6 +28,8 @@ export interface ErpPosterDeps {
     call: () => Promise<AttemptResult>,
   ) => Promise<AttemptResult>;
   readonly signal: AbortSignal;
+  /** What the heap may grow to; this process' own limit by default. */
+  readonly heapBytes?: number;
 }
 
 /**
@@ -34,33 +40,58 @@ export interface ErpPosterDeps {
  * - the lease is asked again in the tick of the write.
  */
 export function createErpPoster(deps: ErpPosterDeps): Performer {
+  const heapBytes = deps.heapBytes ?? getHeapStatistics().heap_size_limit;
+  const budgetBytes = heapBytes * SHARE_OF_HEAP;
+  const memory = createMemoryBudget(budgetBytes);
   return async (go, event, clock) => {
-    const name = erpTargetOf(parseDeliveryId(go.delivery)?.destination ?? '') ?? '';
-    const target = deps.targets.get(name);
-    if (!target)
-      return {
-        kind: 'failed',
-        class: 'configuration',
-        code: '',
-        message: `No ERP target is called ${name} any more.`,
-      };
-    const input = contentOf(event).mappingInput;
-    const reference = await referenceOf(deps, go, target, input);
-    if (!reference.ok) return mappingFailed(reference.message);
-    const document = await target.mapping.document(input, reference.value);
-    // A look-up that is owed needs no document; everything else does, and nothing has been sent yet.
-    if (!document.ok && go.lookupFor === '') return mappingFailed(document.message);
-    const task = {
-      target,
-      go,
-      clock,
-      input,
-      reference: reference.value,
-      document: document.ok ? document.value : undefined,
-      signal: deps.signal,
-    };
-    return deps.guarded(name, go.probe, () => lookUpThenPost(task));
+    const needed = COPIES * memoryOfJson(event.body);
+    if (needed > heapBytes)
+      return mappingFailed(
+        `The event takes about ${inMiB(needed)} of memory while it is posted, and a process may use ${inMiB(heapBytes)}: give it more (NODE_OPTIONS=--max-old-space-size, the container's limit), then replay.`,
+      );
+    if (needed < budgetBytes / UNCOUNTED) return await attempt(deps, go, event, clock);
+    const release = await memory.take(needed, MEMORY_WAIT_MS, deps.signal);
+    if (!release) return { kind: 'deferred', message: 'large documents are being posted; this one waits' };
+    try {
+      return await attempt(deps, go, event, clock);
+    } finally {
+      release();
+    }
   };
+}
+
+/** An event is held parsed, and as the document that is made of it, until its attempt ends. */
+const COPIES = 2;
+/** The rest is for the process itself, for answers, and for what is garbage already. */
+const SHARE_OF_HEAP = 0.4;
+/** A process makes a hundred attempts at once: those below this part are never too much, and wait for no large one of a hung ERP. */
+const UNCOUNTED = 200;
+/** Taken from the margin of the lease (10 s), which is for stalls. */
+const MEMORY_WAIT_MS = 5_000;
+
+const inMiB = (bytes: number): string => `${Math.ceil(bytes / 2 ** 20)} MiB`;
+
+async function attempt(
+  deps: ErpPosterDeps,
+  ...[go, event, clock]: Parameters<Performer>
+): Promise<AttemptResult> {
+  const name = erpTargetOf(parseDeliveryId(go.delivery)?.destination ?? '') ?? '';
+  const target = deps.targets.get(name);
+  if (!target)
+    return {
+      kind: 'failed',
+      class: 'configuration',
+      code: '',
+      message: `No ERP target is called ${name} any more.`,
+    };
+  const input = contentOf(event).mappingInput;
+  const reference = await referenceOf(deps, go, target, input);
+  if (!reference.ok) return mappingFailed(reference.message);
+  const document = await target.mapping.document(input, reference.value);
+  // A look-up that is owed needs no document; everything else does, and nothing has been sent yet.
+  if (!document.ok && go.lookupFor === '') return mappingFailed(document.message);
+  const task = { target, go, clock, input, reference: reference.value, document, signal: deps.signal };
+  return deps.guarded(name, go.probe, () => lookUpThenPost(task));
 }
 
 interface Task {
@@ -69,7 +100,8 @@ interface Task {
   readonly clock: AttemptClock;
   readonly input: MappingInput;
   readonly reference: string;
-  readonly document: unknown;
+  /** An error only where a look-up is all that is owed. */
+  readonly document: Evaluated;
   readonly signal: AbortSignal;
 }
 
@@ -106,9 +138,10 @@ async function lookUpThenPost(task: Task): Promise<AttemptResult> {
     // A document without effect is none: the dead letter says so, and a replay goes on with it.
     if (go.lookupFor !== '') return { kind: 'absent', code: found === BEGUN ? 'incomplete' : '' };
   }
+  if (!task.document.ok) return mappingFailed(task.document.message);
   const { post } = target.config.adapter;
   const posted = await target.adapter.post(
-    task.document,
+    task.document.value,
     task.reference,
     { mayWrite: postWindow(task, post.timeout) },
     task.input,
@@ -138,9 +171,15 @@ const BEGUN = Symbol('begun');
  * says that it holds no such document.
  */
 async function lookUp(task: Task, find: Find): Promise<AttemptResult | typeof BEGUN | undefined> {
-  let found = await find(task.reference, task.input, task.document);
+  const document = task.document.ok ? task.document.value : undefined;
+  let found = await find(task.reference, task.input, document);
   if (found.kind === 'failed' && found.class !== 'mapping')
-    found = await find(task.reference, task.input, task.document);
+    found = await find(task.reference, task.input, document);
+  // Whether it is this event's may be read from the document. A person has to say so where none can be made any more.
+  if (found.kind === 'found' && !found.belongs && !task.document.ok)
+    return mappingFailed(
+      `The ERP holds a document under ${task.reference}, and whose it is cannot be told: ${task.document.message}`,
+    );
   return resultOfLookUp(found, task.reference);
 }
 
@@ -180,13 +219,15 @@ async function resultOf(posted: PostResult, task: Task, find: Find | undefined):
     case 'already_posted': {
       // The ERP's word that it has one; whose it is, only a look-up tells.
       const found = find ? await lookUp(task, find) : undefined;
-      if (
-        found &&
-        found !== BEGUN &&
-        (found.kind === 'reference_conflict' || found.kind === 'already_posted')
-      )
+      if (found === undefined || found === BEGUN)
+        return { kind: 'already_posted', receipt: posted.receipt, ...told };
+      if (found.kind === 'reference_conflict' || found.kind === 'already_posted')
         return { ...found, ...told };
-      return { kind: 'already_posted', receipt: posted.receipt, ...told };
+      return {
+        kind: 'unknown',
+        message: `The ERP has a document under ${task.reference} and did not say whose it is. ${remedyFor('erp_unknown')}`,
+        ...told,
+      };
     }
     case 'reference_conflict':
       return { ...conflict(task.reference), ...told };

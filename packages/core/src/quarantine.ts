@@ -11,7 +11,7 @@ import { createVerifier } from '@breakwater/signatures/verify';
 import { closeRedis, connectRedis, type Redis } from '@breakwater/store/connection';
 import { createKeyspace, type Keyspace } from '@breakwater/store/keys';
 import { type QuarantineEntry, releaseQuarantine, writeQuarantine } from '@breakwater/store/quarantine';
-import type { Acceptor } from './accept.ts';
+import { acknowledgedId, type Acceptor } from './accept.ts';
 import { incomingEvents } from './incoming.ts';
 
 /** A request that ingest refused. */
@@ -161,9 +161,8 @@ export async function retryQuarantined(
   for (const event of events) {
     const result = await doors?.acceptor.accept(event);
     if (result?.kind === 'unavailable') return { kind: 'unavailable', message: result.message };
-    const merged = result?.kind === 'duplicate' ? result.eventId : undefined;
     taken.push({
-      eventId: merged ?? event.eventId,
+      eventId: acknowledgedId(event.eventId, result),
       deduped: result !== undefined && result.kind !== 'accepted',
     });
   }

@@ -3,19 +3,15 @@ import { TEST_EVENT_TYPE } from '@breakwater/contracts/endpoint';
 import { remedyFor } from '@breakwater/contracts/failure-class';
 import { newId } from '@breakwater/contracts/ids';
 import type { HttpClient } from '@breakwater/http/client';
-import type { Redis } from '@breakwater/store/connection';
 import { writeAudit } from '@breakwater/store/audit';
 import type { EndpointRecord } from '@breakwater/store/endpoints';
-import type { Keyspace } from '@breakwater/store/keys';
 import type { SecretBox } from '@breakwater/store/secret-box';
-import { getEndpoint } from './destination-gates.ts';
+import { type GateDeps, getEndpoint, noteEndpointWorks } from './destination-gates.ts';
 import { openEndpoint, toRedact } from './endpoint-secrets.ts';
 import { contentOf, type EventContent } from './event-content.ts';
 import { postToEndpoint, resultOf } from './send-to-endpoint.ts';
 
-export interface EndpointTestDeps {
-  readonly redis: Redis;
-  readonly keys: Keyspace;
+export interface EndpointTestDeps extends GateDeps {
   /** Guarded, as the dispatcher's. */
   readonly client: HttpClient;
   readonly secrets: SecretBox;
@@ -28,6 +24,8 @@ export interface EndpointTest {
   readonly testId: string;
   /** It answered 2xx. */
   readonly ok: boolean;
+  /** It had been paused because it failed for too long, and this ended that. */
+  readonly resumed: boolean;
   /** `sent`, or why it failed (see failure-class.ts). */
   readonly class: string;
   /** HTTP status or error code. */
@@ -40,7 +38,8 @@ export interface EndpointTest {
 
 /**
  * Sends one signed request of type `breakwater.test` to an endpoint, as a delivery would be sent: same guard, client,
- * headers and classes, also where it is paused. It makes no event and no delivery and counts nowhere; it is audited.
+ * headers and classes, also where it is paused. It makes no event and no delivery and counts nowhere; it is audited. A
+ * success ends a pause that no person asked for, as one of a delivery would.
  * Throws AppError not_found, encryption_keys_missing, secret_unreadable.
  */
 export async function testEndpoint(
@@ -70,10 +69,13 @@ export async function testEndpoint(
     class: failureClass,
     code,
   });
+  const reason = `a test was answered with ${code}`;
+  const resumed = ok && (await noteEndpointWorks(deps, id, { operator, actor, reason }));
   return {
     endpoint,
     testId,
     ok,
+    resumed,
     class: failureClass,
     code,
     message: outcome.kind === 'failure' ? outcome.message : '',

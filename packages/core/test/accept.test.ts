@@ -100,7 +100,7 @@ test('signed bytes that come again under another, unsigned id are a replay; unde
     event(eventId, { replayKey, bytes: Buffer.from('same') });
   expect((await acceptor.accept(unsigned('e1'))).kind).toBe('accepted');
   for (const each of [acceptor, other]) {
-    expect(await each.accept(unsigned('e2'))).toEqual({ kind: 'replayed' });
+    expect(await each.accept(unsigned('e2'))).toEqual({ kind: 'replayed', eventId: 'e1' });
     expect(await each.accept(unsigned('e1'))).toEqual({ kind: 'duplicate', differs: false });
   }
   expect((await acceptor.accept(unsigned('e2', 'signed-bytes-2'))).kind).toBe('accepted');
@@ -126,7 +126,7 @@ test('signed bytes whose first event was never queued are not taken for a replay
     connect(),
     createKeyspace(prefix),
     'bytes',
-    eventKey('default', 'shop', 'try-1'),
+    { key: eventKey('default', 'shop', 'try-1'), id: 'try-1' },
     60_000,
   );
   expect((await acceptor.accept(event('try-2', { replayKey: 'bytes' }))).kind).toBe('unavailable');

@@ -3,12 +3,14 @@ import type { AttemptResult } from '@breakwater/contracts/attempt-result';
 import { readDelivery } from '@breakwater/store/deliveries';
 import type { Go } from '@breakwater/store/go';
 import { createAttempts } from '../src/attempts.ts';
+import { createTurns } from '../src/turns.ts';
+import { waitUntil } from '../../../test/support/wait-until.ts';
 import { openWork } from './support/deliveries.ts';
 
 /** Rings alarms with a performer that answers as told and writes down what it was asked. */
 function rig(
   perform: (go: Go) => Promise<AttemptResult> | AttemptResult,
-  signal = new AbortController().signal,
+  { signal = new AbortController().signal, turns = createTurns() } = {},
 ) {
   const work = openWork();
   const made: Go[] = [];
@@ -17,6 +19,7 @@ function rig(
     ...work,
     signal,
     wakeGatesIn: () => undefined,
+    turns,
     perform: async (go) => {
       made.push(go);
       return perform(go);
@@ -27,7 +30,8 @@ function rig(
     ...work,
     made,
     metrics,
-    ring: (alarmId: string) => attempt(alarmId.slice(0, alarmId.lastIndexOf('-')), alarmId),
+    ring: (alarmId: string, behind = false) =>
+      attempt(alarmId.slice(0, alarmId.lastIndexOf('-')), alarmId, behind),
   };
 }
 
@@ -109,10 +113,13 @@ test('a fast worker takes the waiters of its destination over, one after the oth
 
 test('a worker that is stopping takes nobody over: the waiter gets an alarm for another process', async () => {
   const stopping = new AbortController();
-  const work = rig(() => {
-    stopping.abort();
-    return SENT;
-  }, stopping.signal);
+  const work = rig(
+    () => {
+      stopping.abort();
+      return SENT;
+    },
+    { signal: stopping.signal },
+  );
   const { ids, alarmId } = await line(work, 2);
   await work.ring(alarmId);
   expect(work.made.map((go) => go.delivery)).toEqual([ids[0]]);
@@ -129,4 +136,26 @@ test('neither a result nor a waiter that was taken over is lost because an alarm
   await work.ring(alarmId);
   expect(await Promise.all(ids.map((id) => work.status(id)))).toEqual(['failed', 'sent']);
   expect(await work.redis.zscore(work.keys.alarms('deliveries'), `${ids[0]}-3`)).not.toBeNull(); // the sweeper finds it
+});
+
+test('a flood of retries that hang leaves the process to first attempts: those take no turns', async () => {
+  const hang = Promise.withResolvers<AttemptResult>();
+  const { made, delivery, begin, end, replay, redis, keys, ring } = rig(
+    (go) => (go.attempt === 1 ? SENT : hang.promise),
+    { turns: createTurns(1, 1_000_000) },
+  );
+  const retries = [await delivery(), await delivery()];
+  for (const id of retries) {
+    await end(await begin(id), 'gone');
+    await replay(id, 'restart');
+  }
+  const rung: Promise<unknown>[] = [];
+  for (const id of retries) rung.push(ring(`${id}-${await redis.hget(keys.delivery(id), 'seq')}`, true));
+  await waitUntil(() => made.length === 1, { what: 'the first retry' });
+  const fresh = await delivery();
+  await ring(`${fresh}-1`);
+  expect(made.map(({ delivery: id }) => id)).toEqual([retries[0], fresh]);
+  hang.resolve(SENT);
+  await Promise.all(rung);
+  expect(made).toHaveLength(3);
 });

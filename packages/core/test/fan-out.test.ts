@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 import { BreakwaterConfig } from '@breakwater/contracts/config';
 import { eventKey } from '@breakwater/contracts/ids';
 import type { EventJob } from '@breakwater/contracts/jobs';
+import { createLogger, type Logger } from '@breakwater/runtime/logger';
 import { readEvent } from '@breakwater/store/events';
 import { createSecretBox } from '@breakwater/store/secret-box';
 import { addEndpoint, type NewEndpoint } from '../src/endpoints.ts';
@@ -88,4 +89,30 @@ test('an event reaches each endpoint once whose patterns match its type and sour
     'prefix',
     'twice',
   ]);
+});
+
+test('a source without a route fills no log: its events are counted, and twenty lines a minute tell of them', async () => {
+  const work = openWork();
+  const told: unknown[] = [];
+  const logger: Logger = Object.assign(Object.create(createLogger({ service: 'test', level: 'silent' })), {
+    warn: ({ source }: { source: string }) => void told.push(source),
+  });
+  const fanOut = createFanOut({ ...work, logger, config: BreakwaterConfig.parse({}), targets: new Map() });
+  const job = (source: string, eventId: string): EventJob => ({
+    v: 1,
+    operator: 'default',
+    source,
+    eventId,
+    type: 't',
+    entity: '',
+    contentType: '',
+    receivedAt: 1,
+    encoding: 'utf8',
+    body: '{}',
+  });
+  for (let index = 0; index < 40; index += 1) await fanOut(job('noisy', `e${index}`));
+  await fanOut(job('other', 'e'));
+  expect(told.filter((source) => source === 'noisy')).toHaveLength(20);
+  expect(told.filter((source) => source === 'other')).toHaveLength(1);
+  expect(await work.redis.zcard(work.keys.unrouted)).toBe(41);
 });

@@ -87,3 +87,16 @@ test('two sweepers that run all the time repair what they find and do no harm to
   );
   expect(await readShadows(work.redis, work.keys, 100)).toEqual([]);
 });
+
+test('an alarm whose job only waits in a long line costs the sweeper no second job', async () => {
+  const work = openWork();
+  const [lost, waits] = [await work.delivery(), await work.delivery()];
+  await work.clocks.set([{ alarmId: `${waits}-1`, waitMs: 0 }]);
+  await work.alarmsAreDue();
+  expect(await work.transitions.sweepAlarms('deliveries', 10)).toEqual([{ alarmId: `${lost}-1`, waitMs: 0 }]);
+  await work.redis.del(`${work.keys.queues}:deliveries:wait`, work.keys.alarmJob('deliveries', `${waits}-1`));
+  await work.alarmsAreDue();
+  expect((await work.transitions.sweepAlarms('deliveries', 10)).map(({ alarmId }) => alarmId)).toContain(
+    `${waits}-1`,
+  );
+});

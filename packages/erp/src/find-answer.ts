@@ -7,6 +7,9 @@ import type { Evaluated, Expression } from './expression.ts';
 import { kindOf, readAnswer } from './json.ts';
 import { answerInput, askedWaitMs, receiptText } from './post-answer.ts';
 
+/** A reference has one document, or a few duplicates. An ERP that does not filter lists all that it has. */
+const MAX_HITS = 1_000;
+
 export interface FindReading {
   /** Statuses whose answer `hits` can read. */
   readonly statuses: readonly (number | string)[];
@@ -40,7 +43,8 @@ export async function interpretFind(
     return wait === undefined ? result : { ...result, retryAfterMs: wait };
   }
   const answer = readAnswer(outcome);
-  if (answer === undefined) return failed(reading, outcome, 'the answer is no complete JSON document.');
+  if (answer === undefined)
+    return failed(reading, outcome, 'the answer is no complete JSON document that can be read.');
   const told = answerInput(outcome, answer);
   const hits = await reading.hits.evaluate({ ...input, ...told });
   if (!hits.ok) return failed(reading, outcome, hits.message);
@@ -55,6 +59,12 @@ export async function interpretFind(
   // JSONata unwraps a list of one.
   const list: unknown[] = Array.isArray(hits.value) ? hits.value : [hits.value];
   if (list.length === 0) return { kind: 'absent' };
+  if (list.length > MAX_HITS)
+    return failed(
+      reading,
+      outcome,
+      `adapter.find.hits gave ${list.length} documents under one reference: does the ERP filter by it?`,
+    );
   return await readHits(reading, outcome, list, { ...input, ...told });
 }
 

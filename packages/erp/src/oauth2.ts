@@ -147,7 +147,7 @@ function readToken(outcome: HttpOutcome): Read {
   const { status } = outcome;
   const code = String(status);
   if (status < 200 || status > 299) return refusedToken(outcome);
-  const answer = Answer.safeParse(readJson(outcome));
+  const answer = Answer.safeParse(readAnswer(outcome));
   if (answer.success) return { ok: true, token: answer.data.access_token, lifeS: answer.data.expires_in };
   // Which member is wrong, never its value.
   const where = answer.error.issues[0]?.path.join('.') || 'the answer';
@@ -157,7 +157,7 @@ function readToken(outcome: HttpOutcome): Read {
 
 function refusedToken(outcome: HttpResponse): Extract<TokenResult, { ok: false }> {
   const { status } = outcome;
-  const refusal = Refusal.safeParse(readJson(outcome));
+  const refusal = Refusal.safeParse(readAnswer(outcome));
   const why = refusal.success ? `${status} ${refusal.data.error}` : String(status);
   const credentials = status === 400 || status === 401 || status === 403; // 400 is the RFC's for invalid_client as well
   return {
@@ -166,13 +166,4 @@ function refusedToken(outcome: HttpResponse): Extract<TokenResult, { ok: false }
     code: String(status),
     message: `The token endpoint answered ${why}. ${NOT_SENT}`,
   };
-}
-
-/** A stranger's answer that is nested too deeply is no token either. */
-function readJson(outcome: HttpResponse): unknown {
-  try {
-    return readAnswer(outcome);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import { type HttpClient, createHttpClient } from '@breakwater/http/client';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { ErpAdapter, FindResult } from '../src/adapter.ts';
@@ -125,6 +126,28 @@ describe('a look-up', () => {
   test('is not absent when the answer breaks off', async () => {
     server.behave({ kind: 'cut_in_body', status: 200 });
     expect(await find()).toMatchObject({ kind: 'failed', class: 'lookup_failed' });
+  });
+
+  test.each([
+    [
+      'is nested beyond what can be read',
+      `{"n":12345678901234567890,"receipts":${'['.repeat(20_000)}${']'.repeat(20_000)}}`,
+      /no complete JSON/,
+    ],
+    ['is made to fill the memory', `{"receipts":[${'{},'.repeat(1_300_000)}{}]}`, /no complete JSON/],
+    [
+      'lists all that the ERP has',
+      JSON.stringify({ receipts: Array.from({ length: 1_001 }, () => ({})) }),
+      /gave 1001 documents .* does the ERP filter by it/,
+    ],
+    ['is compressed, which nobody asked for', gzipSync('{"receipts":[]}'), /no complete JSON/],
+  ])('is neither absent nor found when the answer %s', async (_name, body, words) => {
+    server.behave({ kind: 'answer', status: 200, body });
+    expect(await find()).toMatchObject({
+      kind: 'failed',
+      class: 'lookup_failed',
+      message: expect.stringMatching(words),
+    });
   });
 
   test('is not absent when the ERP hangs or cuts the connection', async () => {

@@ -14,6 +14,9 @@ afterAll(() => client.close());
 const MEANING =
   'answer.error.code = 23505 ? "duplicate" : answer.error ? "rejected" : answer.result ? "posted" : answer.odd';
 
+/** Readable by JSON.parse alone, but not with its large number kept exact. */
+const NESTED = `{"result":7,"number":12345678901234567890,"deep":${'['.repeat(20_000)}${']'.repeat(20_000)}}`;
+
 async function posted(answer: Answered, meaning = MEANING): Promise<PostResult> {
   await using server = await startJsonServer(() => answer);
   const config = adapterConfig(
@@ -58,12 +61,27 @@ describe('an answer that is read', () => {
       MEANING,
       /adapter\.post\.meaning: expected one of posted/,
     ],
+    ['is nested beyond what can be read', { text: NESTED }, MEANING, /no complete JSON/],
     ['makes the expression fail', { json: { result: 7 } }, '$error("no")', /adapter\.post\.meaning/],
   ])('that %s proves nothing, whatever its status: unknown', async (_name, answer, meaning, words) => {
     expect(await posted(answer, meaning)).toMatchObject({
       kind: 'unknown',
       message: expect.stringMatching(words),
     });
+  });
+});
+
+test('a status that says posted stands although the answer is nested beyond what can be read', async () => {
+  await using server = await startJsonServer(() => ({ status: 201, text: NESTED }));
+  const config = adapterConfig(
+    server.url,
+    changed('post', { answers: { posted: [201] }, receipt: 'answer.result' }),
+  );
+  const adapter = createHttpAdapter(config, client);
+  expect(await adapter.post({}, 'ref-1', { mayWrite: () => true }, eventOf({}))).toMatchObject({
+    kind: 'posted',
+    receipt: '',
+    code: '201',
   });
 });
 

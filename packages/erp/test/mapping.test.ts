@@ -131,6 +131,19 @@ describe('a mapping that would never end', () => {
     });
   });
 
+  test.each([
+    ['doubles a text', '$reduce([1..26], function($text, $n) { $text & $text }, "x")'],
+    [
+      'uses an object again and again',
+      '$reduce([1..13], function($a, $n) { { "a": $a, "b": $a, "c": $a, "d": $a } }, "x")',
+    ],
+  ])('is stopped when it %s', async (_name, expression) => {
+    expect(await documentOf(expression)).toEqual({
+      ok: false,
+      message: 'document: the result is larger than 32 MiB.',
+    });
+  });
+
   test('is told apart from a process that was stopped for a while', async () => {
     let isStopped = false;
     const data = {

@@ -53,7 +53,7 @@ export function createQueueMaintenance(redis: Redis, keys: Keyspace, logger: Log
       await job.updateData(wanted); // it may have been there already, with the reason of an earlier death
     },
     async retryFailedEvents(limit) {
-      const { runnable } = await sortFailedEvents(events, limit);
+      const { runnable } = await sortFailedEvents(events, redis, limit);
       for (const job of runnable) {
         // A race with another sweeper is normal: whoever comes second finds the job in another state.
         await job
@@ -63,7 +63,7 @@ export function createQueueMaintenance(redis: Redis, keys: Keyspace, logger: Log
       return runnable.length;
     },
     eachFailedEvent: () => failedEventPages(events),
-    parkedEvents: async () => (await sortFailedEvents(events, Number.POSITIVE_INFINITY)).parked,
+    parkedEvents: async () => (await sortFailedEvents(events, redis, Number.POSITIVE_INFINITY)).parked,
     waitingEvents: () => events.getWaitingCount(),
     async oldestWaitingEventMs() {
       // Not getJobs, which would read the bodies too: up to 25 MiB each.
@@ -78,7 +78,7 @@ export function createQueueMaintenance(redis: Redis, keys: Keyspace, logger: Log
         // Told apart, since the one gets better by itself and the other needs a person.
         const parked =
           queue === events && (counts['failed'] ?? 0) > 0
-            ? (await sortFailedEvents(events, Number.POSITIVE_INFINITY)).parked.length
+            ? (await sortFailedEvents(events, redis, Number.POSITIVE_INFINITY)).parked.length
             : 0;
         for (const [state, jobs] of Object.entries(counts))
           depths.push({ queue: queue.name, state, jobs: state === 'failed' ? jobs - parked : jobs });

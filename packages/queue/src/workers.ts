@@ -49,19 +49,50 @@ export function startEventWorker(options: Common, handle: (job: EventJob) => Pro
   });
 }
 
+/**
+ * A BullMQ worker that has room takes jobs one by one until it is full or there are none, and begins with the first of them
+ * only then. So when thousands become due at once, a first attempt among them waits for as many round trips as the worker
+ * has places; several workers with fewer places each take theirs at the same time.
+ */
+const TAKEN_AT_ONCE = 100;
+
 export type AlarmAnswer = { readonly kind: 'done' } | { readonly kind: 'later'; readonly waitMs: number };
 
-/** Rings alarms: `handle` asks the record and, where it says go, makes the attempt. */
+/** Rings alarms: `handle` asks the record and, where it says go, makes the attempt. `behind`: first attempts go before it. */
 export function startAlarmWorker(
   options: Common & { readonly queue: 'deliveries' | 'erp' },
-  handle: (alarm: AlarmJob, alarmId: string) => Promise<AlarmAnswer>,
+  handle: (alarm: AlarmJob, alarmId: string, behind: boolean) => Promise<AlarmAnswer>,
 ): WorkerHandle {
-  return startWorker(options, options.queue, async (job, token) => {
-    const answer = await handle(decode(job, decodeAlarmJob), job.id ?? '');
+  const ring = async (job: Job<unknown>, token?: string): Promise<void> => {
+    const answer = await handle(decode(job, decodeAlarmJob), job.id ?? '', job.priority > 0);
     if (answer.kind === 'done') return;
     await job.moveToDelayed(Date.now() + answer.waitMs, token);
     throw new DelayedError();
-  });
+  };
+  const workers: WorkerHandle[] = [];
+  for (let left = options.concurrency; left > 0; left -= TAKEN_AT_ONCE)
+    workers.push(
+      startWorker({ ...options, concurrency: Math.min(left, TAKEN_AT_ONCE) }, options.queue, ring),
+    );
+  return {
+    close: async () => void (await Promise.all(workers.map((worker) => worker.close()))),
+    running: () => workers.some((worker) => worker.running()),
+  };
+}
+
+/**
+ * A payload that is no JSON would throw while BullMQ takes the job, which would then come back as stalled for minutes. As
+ * no payload at all it fails at once, like any other that cannot be read; in Redis it stays as it is.
+ */
+class PatientWorker extends Worker<unknown> {
+  protected override createJob(...[json, id]: Parameters<Worker<unknown>['createJob']>) {
+    try {
+      return super.createJob(json, id);
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error;
+      return super.createJob({ ...json, data: 'null' }, id);
+    }
+  }
 }
 
 function startWorker(
@@ -77,7 +108,7 @@ function startWorker(
     concurrency,
     ...COMMON_OPTIONS,
   };
-  const worker = new Worker<unknown>(
+  const worker = new PatientWorker(
     name,
     async (job, token) => {
       inHand += 1;

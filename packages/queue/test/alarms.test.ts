@@ -134,21 +134,29 @@ test('a first attempt does not queue up behind retries that are due', async () =
 
 test('first attempts go first, then retries, then what a bulk run asked for, in whatever order they were set', async () => {
   const { clocks, work } = open();
-  const [first, retry, swept, bulk, restarted] = Array.from({ length: 5 }, endpointDelivery);
+  const [first, retry, swept, bulk, restarted, reserved] = Array.from({ length: 6 }, endpointDelivery);
   await clocks.set([
     { alarmId: `${restarted}-5`, waitMs: 0, bulk: true },
     { alarmId: `${bulk}-rbulk.run`, waitMs: 0 }, // as the sweeper sets it: by its name
     { alarmId: `${swept}-3`, waitMs: 0, behind: true },
     { alarmId: `${retry}-2`, waitMs: 0, behind: true },
     { alarmId: `${first}-1`, waitMs: 0 },
+    { alarmId: `${reserved}-rbulk.run`, waitMs: 0, bulk: false }, // a slot waits for it
   ]);
   const order: string[] = [];
   work(async (_job, alarmId) => {
     order.push(alarmId);
     return { kind: 'done' };
   });
-  await waitUntil(() => order.length === 5, { what: 'all to ring' });
-  expect(order).toEqual([`${first}-1`, `${swept}-3`, `${retry}-2`, `${restarted}-5`, `${bulk}-rbulk.run`]);
+  await waitUntil(() => order.length === 6, { what: 'all to ring' });
+  expect(order).toEqual([
+    `${first}-1`,
+    `${reserved}-rbulk.run`,
+    `${swept}-3`,
+    `${retry}-2`,
+    `${restarted}-5`,
+    `${bulk}-rbulk.run`,
+  ]);
 });
 
 test('an alarm that is told to come later comes later, under the same name', async () => {

@@ -19,6 +19,7 @@ function open() {
   afterwards(() => queue.close());
   return {
     maintenance,
+    redis,
     queue,
     add: (job: EventJob, jobId = `j${newId()}`, dedupe = newId()) =>
       producer.add(job, jobId, { id: dedupe, ttlMs: 60_000 }),
@@ -91,6 +92,28 @@ test('a job that nobody can read is parked and told of, and is run again with al
   work(async (job) => void seen.push(job.eventId));
   await waitUntil(() => seen.length === 1, { what: 'the job to run' });
   expect(await maintenance.retryFailedEvents(10)).toBe(0);
+});
+
+test('a job whose payload is no JSON at all is parked like any other, and holds up nobody', async () => {
+  const { queue, work, maintenance, redis } = open();
+  for (const jobId of ['damaged', 'failing']) {
+    await queue.add('event', eventJob(jobId), { jobId, removeOnFail: false });
+  }
+  await redis.hset(queue.toKey('damaged'), 'data', '{"v":1,');
+  const seen: string[] = [];
+  const worker = work(async (job) => {
+    seen.push(job.eventId);
+    throw new Error('Redis was away');
+  });
+  await waitUntil(async () => (await queue.getFailedCount()) === 2, { what: 'both to fail' });
+  await worker.close();
+  expect(seen).toEqual(['failing']);
+  expect(await maintenance.parkedEvents()).toEqual([
+    { job: 'damaged', failedAt: expect.any(Number), why: 'the payload is no JSON' },
+  ]);
+  expect(await failedAndParked(maintenance)).toEqual({ failed: 1, parked: 1 });
+  expect(await maintenance.retryFailedEvents(10)).toBe(1);
+  expect(await redis.hget(queue.toKey('damaged'), 'data')).toBe('{"v":1,'); // kept as it was
 });
 
 test('parked jobs do not hide those that can be run again', async () => {

@@ -36,7 +36,10 @@ export const ERROR_CODES = {
     remedy: 'The receiver already had this. Confirm that it dedupes durably (--acknowledge-duplicates).',
   },
   storm_ended: { status: 500, remedy: 'Mend what the message names; a storm may be repeated.' },
-  address_blocked: { status: 400, remedy: 'Use a public https address, or allow the range in egress.allow.' },
+  address_blocked: {
+    status: 400,
+    remedy: 'Use a public https address, or allow http (egress.allowHttp) or the range (egress.allow).',
+  },
   encryption_keys_missing: { status: 500, remedy: 'Set ENCRYPTION_KEYS (openssl rand -base64 32).' },
   secret_unreadable: {
     status: 500,
@@ -78,6 +81,10 @@ export const ERROR_CODES = {
     remedy: 'Ask again later. If it stays so, look whether the thing was made, then use a new key.',
   },
   precondition_failed: { status: 412, remedy: 'Read it again, then repeat the change with its ETag.' },
+  too_many_runs: {
+    status: 409,
+    remedy: 'Wait until one has ended (replays list), or cancel one (replays cancel <run>) and start again.',
+  },
 } as const satisfies Record<string, { status: number; remedy: string }>;
 export type ErrorCode = keyof typeof ERROR_CODES;
 

@@ -1,5 +1,5 @@
 import { findSpan } from '@breakwater/contracts/json-spans';
-import { parsePointer, textAt } from '@breakwater/contracts/pointer';
+import { parsePointer, resolvePointer, textAt } from '@breakwater/contracts/pointer';
 import type { Source } from '@breakwater/contracts/source-config';
 import type { Scope } from '@breakwater/contracts/source-parts';
 import { type HeaderRead, mediaTypeOf, readHeader, type SignedRequest } from './headers.ts';
@@ -28,6 +28,7 @@ export class ParsedBody {
   readonly #parse: ParseRules;
   #json: { readonly text: string; readonly value: unknown } | undefined;
   #xml: XmlElement | undefined;
+  readonly #reads = new Map<string, HeaderRead>();
   #form: readonly (readonly [string, string])[] | undefined;
 
   constructor(bytes: Buffer, parse: ParseRules, outer?: Outer) {
@@ -51,9 +52,17 @@ export class ParsedBody {
 
   /**
    * Text of the scalar at a pointer, numbers exactly as written. It may identify or prove, so a member that is there
-   * twice is not resolved to one of them.
+   * twice is not resolved to one of them. Remembered, since each of a thousand items may ask the delivery that it came in.
    */
   readAt(pointer: string): HeaderRead {
+    const known = this.#reads.get(pointer);
+    if (known !== undefined) return known;
+    const read = this.#find(pointer);
+    this.#reads.set(pointer, read);
+    return read;
+  }
+
+  #find(pointer: string): HeaderRead {
     if (this.#parse.format === 'xml') return this.#readXmlAt(pointer);
     const text = this.#textAt(pointer);
     if (text === undefined) return { kind: 'missing' };
@@ -61,6 +70,14 @@ export class ParsedBody {
     const tokens = parsePointer(pointer) ?? [];
     if (mayRepeat(source, tokens) && findSpan(source, tokens) === 'repeated') return { kind: 'repeated' };
     return { kind: 'one', text };
+  }
+
+  /** Is the value at a pointer `true` or `false`? Such a value tells facts apart only beside others. */
+  isBooleanAt(pointer: string): boolean {
+    return (
+      this.#parse.format !== 'xml' &&
+      typeof resolvePointer(this.#read()?.value, parsePointer(pointer) ?? []) === 'boolean'
+    );
   }
 
   /** The body as JSON, with its text. Undefined where it is none. */

@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto';
 import type { Check, SignatureCheck } from '@breakwater/contracts/source-check';
-import type { Source } from '@breakwater/contracts/source-config';
 import { AppError } from '@breakwater/runtime/errors';
 import { documentOf } from './document.ts';
 import { type CheckInput, readSignatures } from './given-signatures.ts';
 import { splitDelivery } from './items.ts';
 import { isCurrent, secretsOf } from './keys.ts';
+import { secretMask } from './secret-mask.ts';
 import { type ContentPart, signedContent } from './signed-content.ts';
 import { bodyTrials, settingTrials, type Slip, type Sources, type Trial } from './slips.ts';
 import { signedAtMs } from './timestamp.ts';
@@ -43,6 +43,8 @@ export interface Explanation {
   readonly slips: readonly Pick<Slip, 'kind' | 'says'>[];
 }
 
+type Mask = ReturnType<typeof secretMask>;
+
 /** A person reads them; where more than these fit, they say the same in other words. */
 const MAX_SLIPS = 3;
 const MAX_SIGNED = 10;
@@ -58,7 +60,8 @@ const PAIRS_MAX_BYTES = 256 * 1024;
  */
 export function explainRequest(sources: Sources, name: string, trial: Trial): Explanation {
   const verdict = createVerifier(trial.source)(copyOf(trial));
-  const checks = trial.source.auth.map((check) => reportOf(trial, check));
+  const mask = secretMask([trial.source, ...Object.values(sources)]);
+  const checks = trial.source.auth.map((check) => reportOf(trial, check, mask));
   if (verdict.ok || verdict.code === 'unavailable') return { verdict, checks, slips: slipsOfClock(trial) };
   const slips = [...slipsOfClock(trial), ...findSlips(sources, name, trial, verdict.code)];
   return { verdict, checks, slips: slips.slice(0, MAX_SLIPS) };
@@ -149,7 +152,7 @@ function timeOf(trial: Trial, check: SignatureCheck): number | undefined {
   return at !== undefined && at <= MAX_TIME ? at : undefined;
 }
 
-function reportOf(trial: Trial, check: Check): CheckReport {
+function reportOf(trial: Trial, check: Check, mask: Mask): CheckReport {
   const { source, request } = trial;
   const isConcerned = check.kind === 'sharedSecret' || appliesTo(check.when, request);
   const verdict = createVerifier({ ...source, auth: [check] })(copyOf(trial));
@@ -160,29 +163,30 @@ function reportOf(trial: Trial, check: Check): CheckReport {
     ...(check.kind === 'signature' && { algorithm: check.algorithm }),
     result: isConcerned ? (verdict.ok ? 'passed' : 'refused') : 'not_concerned',
     ...(isConcerned && !verdict.ok && { message: verdict.message }),
-    signed: check.kind === 'signature' && isConcerned ? signedOf(trial, check) : [],
+    signed: check.kind === 'signature' && isConcerned ? signedOf(trial, check, mask) : [],
     secrets: secrets.map((secret) => ({ id: secret.id, inForce: isCurrent(secret, request.nowMs) })),
     ...(signedAt !== undefined && { signedAt }),
   };
 }
 
-function signedOf(trial: Trial, check: SignatureCheck): SignedBytes[] {
+function signedOf(trial: Trial, check: SignatureCheck, mask: Mask): SignedBytes[] {
   const shown: SignedBytes[] = [];
   for (const input of inputsOf(trial, copyOf(trial))) {
     const given = readSignatures(check, input);
     const fields = given.ok ? given.fields : new Map<string, string | null>();
     for (const variant of check.signed) {
       const content = signedContent(trial.source, check, variant, input, fields);
-      if (content.ok) shown.push(describe(trial.source, content.parts));
+      if (content.ok) shown.push(describe(mask, content.parts));
       if (shown.length === MAX_SIGNED) return shown;
     }
   }
   return shown;
 }
 
-function describe(source: Source, parts: readonly ContentPart[]): SignedBytes {
+/** Masked before it is cut, so that no half of a secret is left. */
+function describe(mask: Mask, parts: readonly ContentPart[]): SignedBytes {
   const content = Buffer.concat(parts.filter((part) => part !== 'secret'));
-  const text = masked(source, content.toString('latin1'));
+  const text = mask(content.toString('latin1'), { content: true });
   const isShort = text.length <= 2 * SHOWN;
   return {
     sizeBytes: content.length,
@@ -190,15 +194,4 @@ function describe(source: Source, parts: readonly ContentPart[]): SignedBytes {
     first: isShort ? text : text.slice(0, SHOWN),
     last: isShort ? '' : text.slice(-SHOWN),
   };
-}
-
-/** A query may carry a token, and a body may quote one. Masked before it is cut, so that no half of one is left. */
-function masked(source: Source, text: string): string {
-  let shown = text;
-  for (const { value } of source.secrets) {
-    for (const form of new Set([value, value.trim(), encodeURIComponent(value)])) {
-      if (form !== '') shown = shown.replaceAll(Buffer.from(form).toString('latin1'), '[secret]');
-    }
-  }
-  return shown;
 }

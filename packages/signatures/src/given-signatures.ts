@@ -1,4 +1,5 @@
 import type { SignatureCheck } from '@breakwater/contracts/source-check';
+import { MAX_SIGNATURES } from '@breakwater/contracts/source-check-rules';
 import { type ParsedBody, readField } from './document.ts';
 import { decodeSignature } from './encodings.ts';
 import { type HeaderRead, readHeader, type SignedRequest } from './headers.ts';
@@ -23,8 +24,6 @@ export interface Given {
   readonly fields: ReadonlyMap<string, string | null>;
 }
 
-/** Signatures of one request; more are refused, because each may cost a comparison with every secret. */
-const MAX_SIGNATURES = 10;
 /** Entries of a list, signatures or not. */
 const MAX_ENTRIES = 32;
 

@@ -102,7 +102,8 @@ export function locateEvent(
 ): Located {
   // A header is the whole delivery's: for items of a batch it would make one event of them.
   const isItem = document.outer !== undefined;
-  const id = find(isItem ? source.eventId.filter(isOfItem) : source.eventId, request, document);
+  const expressions = isItem ? source.eventId.filter(isOfItem) : source.eventId;
+  const id = find(expressions, request, document, (expression) => isBoolean(expression, document));
   const labels = labelsOf(source, request, document);
   if (id.kind === 'repeated')
     return missing(`The ${id.where} is there more than once, so the event id is ambiguous. Send it once.`);
@@ -120,6 +121,10 @@ export function locateEvent(
     );
   return faultOf(id.text) ?? { ok: true, eventId: id.text, ...labels };
 }
+
+/** `true` is half of all events and no id; as a piece of one it may be what tells two facts apart. */
+const isBoolean = (expression: Expression, document: ParsedBody): boolean =>
+  'pointer' in expression && document.in(expression.in).isBooleanAt(expression.pointer);
 
 function faultOf(eventId: string): Failure | undefined {
   if (eventId.length > EVENT_ID_MAX)
@@ -143,11 +148,19 @@ type Found =
   | { readonly kind: 'repeated'; readonly where: string }
   | { readonly kind: 'missing' };
 
-/** The first expression that yields a text that is not empty. A repeated header or member ends the search. */
-function find(expressions: readonly Expression[], request: SignedRequest, document: ParsedBody): Found {
+/**
+ * The first expression that yields a text that is not empty, and is not to be passed over. A repeated header or member ends
+ * the search.
+ */
+function find(
+  expressions: readonly Expression[],
+  request: SignedRequest,
+  document: ParsedBody,
+  isPassedOver: (expression: Expression) => boolean = () => false,
+): Found {
   for (const expression of expressions) {
     const found = evaluate(expression, request, document);
-    if (found.kind !== 'missing') return found;
+    if (found.kind !== 'missing' && !isPassedOver(expression)) return found;
   }
   return { kind: 'missing' };
 }

@@ -1,5 +1,6 @@
 import { createHash, createHmac, timingSafeEqual, verify } from 'node:crypto';
 import type { SignatureCheck } from '@breakwater/contracts/source-check';
+import { MAX_VERIFICATIONS } from '@breakwater/contracts/source-check-rules';
 import type { GivenSignature } from './given-signatures.ts';
 import type { SigningKey } from './keys.ts';
 import type { ContentPart } from './signed-content.ts';
@@ -10,9 +11,6 @@ const HMAC_HASHES: Readonly<Partial<Record<SignatureCheck['algorithm'], string>>
   'hmac-sha256': 'sha256',
   'hmac-sha512': 'sha512',
 };
-
-/** Public-key verifications of one request. One costs 30 to 150 µs, so this is a few milliseconds at most. */
-const MAX_VERIFICATIONS = 40;
 
 /**
  * Ids of the secrets that the signatures were made with, in the order of the keys; empty when there is none. With shared

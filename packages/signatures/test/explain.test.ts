@@ -169,3 +169,17 @@ test('a secret that is part of the signed bytes is masked, also where the shown 
   expect(checks[0]?.signed[0]?.first).toContain('[sec');
   expect(checks[0]?.signed[0]?.first).not.toContain(SECRET.slice(0, 6));
 });
+
+test('the secret of another source is masked too, in the forms that it may have', () => {
+  const value = 'whsec_c29tZWJvZHkgZWxzZSdz';
+  const bank = sourceWith({
+    secrets: [{ id: 'a', value }],
+    auth: authWith({ keyPrefix: 'whsec_', key: 'base64' }),
+  });
+  const forms = [value, value.slice(6), encodeURIComponent(value), Buffer.from(value).toString('base64')];
+  for (const form of forms) {
+    const body = `${'-'.repeat(40)}${form}${'-'.repeat(200)}`;
+    const [check] = explain(sourceWith(), body, [['x-signature', 'sha256=00']], { bank }).checks;
+    expect(check?.signed[0]?.first).toBe(`${'-'.repeat(40)}[secret]${'-'.repeat(12)}`);
+  }
+});

@@ -46,11 +46,26 @@ test.each([
   ['an empty text', '{"id":""}'],
   ['an object', '{"id":{}}'],
   ['a list', '{"id":["a"]}'],
+  ['true, which is half of all events', '{"id":true}'],
+  ['false', '{"id":false}'],
   ['a body that is no object', '"id"'],
   ['a text longer than 512 characters', JSON.stringify({ id: 'x'.repeat(513) })],
   ['half of a surrogate pair, which UTF-8 cannot tell from another', String.raw`{"id":"\ud800"}`],
 ])('an event without an id is refused: %s', (_, body) => {
   expect(located({}, body)).toMatchObject({ ok: false, code: 'event_id_missing' });
+});
+
+test('true and false are no ids, but may be a piece of one, and the next expression is asked', () => {
+  const body = '{"id":true,"ok":false,"order":"o1"}';
+  const eventIdBy = (eventId: unknown): unknown => located({ eventId }, body);
+  expect(eventIdBy([{ pointer: '/id' }, { pointer: '/order' }])).toMatchObject({ eventId: 'o1' });
+  expect(eventIdBy({ concat: [{ pointer: '/order' }, { pointer: '/ok' }] })).toMatchObject({
+    eventId: 'o1:false',
+  });
+  // A body that cannot be read matters only where something in it is looked for.
+  expect(located({ eventId: { header: 'x-id' }, replayKey: 'body' }, '{', ['x-id', 'h1'])).toMatchObject({
+    eventId: 'h1',
+  });
 });
 
 test('an id of 512 characters is the longest', () => {
@@ -159,7 +174,7 @@ test('no message quotes the payload', () => {
 test('a megabyte of nested brackets is an answer, not a crash', () => {
   const deep = `${'['.repeat(500_000)}${']'.repeat(500_000)}`;
   expect(idOf(`{"id":"a","x":${deep}}`)).toBe('a');
-  expect(idOf(`{"id":1.5,"x":${deep}}`)).toBe('body_unparsable');
+  expect(idOf(`{"id":1.50,"x":${deep}}`)).toBe('1.50');
 });
 
 test.each([

@@ -69,6 +69,8 @@ export interface Keyspace {
   readonly dedupe: (eventKey: string) => string;
   /** hash, BullMQ's own: an accepted event on its way to fan-out. Read only. */
   readonly eventJob: (jobId: string) => string;
+  /** hash, BullMQ's own: the job of an alarm. Read only. */
+  readonly alarmJob: (queue: Extract<QueueName, 'deliveries' | 'erp'>, alarmId: string) => string;
   /** string `event key|claimed at`, dedupe ttl: first event that came with these signed bytes (sources with unsigned ids). */
   readonly replayGuard: (hash: string) => string;
   /** zset entry -> kept, 24 h: requests of a source that anybody may have sent, the newest 100. */
@@ -140,6 +142,7 @@ export function createKeyspace(deployment: string): Keyspace {
     unrouted: `${prefix}unrouted`,
     dedupe: (eventKey) => `${tag}:${QUEUES.events}:de:${eventKey}`,
     eventJob: (jobId) => `${tag}:${QUEUES.events}:${jobId}`,
+    alarmJob: (queue, alarmId) => `${tag}:${QUEUES[queue]}:${alarmId}`,
     replayGuard: (hash) => `${prefix}replay-guard:${hash}`,
     quarantine: (source) => `${prefix}quarantine:${source}`,
     quarantineVerified: (source) => `${prefix}quarantine-verified:${source}`,

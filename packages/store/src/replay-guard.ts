@@ -7,6 +7,11 @@ const script = loadScript('claim-replay-guard', { prelude: false });
 /** Longer than any accept that is still under way: its commands are given up after 2 s and resent within a few. */
 const CLAIM_MS = 30_000;
 
+export type ReplayGuard =
+  | { readonly kind: 'ours' | 'busy' }
+  /** `eventId`: of the event that these bytes were; undefined where an older version of this code claimed them. */
+  | { readonly kind: 'replayed'; readonly eventId: string | undefined };
+
 /**
  * May signed bytes whose event id is not signed go on to accept? `replayed`: they did under another id, whose event
  * exists. `busy`: another id claimed them just now and its event does not exist yet; the sender must come again. A
@@ -16,13 +21,15 @@ export async function claimReplayGuard(
   redis: Redis,
   keys: Keyspace,
   hash: string,
-  eventKey: string,
+  event: { readonly key: string; readonly id: string },
   ttlMs: number,
-): Promise<'ours' | 'replayed' | 'busy'> {
-  const [answer] = await script.run(
+): Promise<ReplayGuard> {
+  const [answer, first] = await script.run(
     redis,
     [keys.replayGuard(hash)],
-    [eventKey, ttlMs, CLAIM_MS, keys.dedupe(''), keys.event('')],
+    [event.key, ttlMs, CLAIM_MS, keys.dedupe(''), keys.event(''), event.id],
   );
-  return answer === 'replayed' || answer === 'busy' ? answer : 'ours';
+  if (answer === 'replayed')
+    return { kind: answer, eventId: typeof first === 'string' && first !== '' ? first : undefined };
+  return { kind: answer === 'busy' ? answer : 'ours' };
 }

@@ -12,7 +12,7 @@ import { loadScript } from './script.ts';
 import type { Alarm } from './transitions.ts';
 
 const scripts = {
-  create: loadScript('create-replay-run', { prelude: false }),
+  create: loadScript('create-replay-run', { prelude: true }),
   advance: loadScript('advance-replay-run', { prelude: true, and: ['replay'] }),
   set: loadScript('set-replay-run', { prelude: true }),
 };
@@ -41,8 +41,23 @@ const CHUNK = 1_000;
 /** A list whose maker died before the run was started leaves by itself. */
 const UNSTARTED_S = 3_600;
 
-/** Writes the list, then starts the run in one step: a maker that dies in between leaves nothing. */
-export async function createReplayRun(redis: Redis, keys: Keyspace, run: NewReplayRun): Promise<void> {
+/** Runs of one operator at the same time: each may have `mayBeOpen` attempts in flight, and one lane serves all operators. */
+export const RUNS_AT_ONCE = 3;
+
+/** Not done: so many runs of the operator are under way. */
+export interface TooManyRuns {
+  readonly underWay: readonly string[];
+}
+
+/**
+ * Writes the list, then starts the run in one step: a maker that dies in between leaves nothing. Resolves to undefined when
+ * it is started.
+ */
+export async function createReplayRun(
+  redis: Redis,
+  keys: Keyspace,
+  run: NewReplayRun,
+): Promise<TooManyRuns | undefined> {
   const list = keys.replayRunIds(run.id);
   for (let from = 0; from < run.deliveries.length; from += CHUNK) {
     const replies = await redis
@@ -62,11 +77,21 @@ export async function createReplayRun(redis: Redis, keys: Keyspace, run: NewRepl
     mayBeOpen: run.mayBeOpen,
     stopAfter: run.stopAfter,
   };
-  await scripts.create.run(
+  const [kind, ...underWay] = await scripts.create.run(
     redis,
     [keys.replayRun(run.id), list],
-    [keys.prefix, run.id, run.operator, run.actor, run.reason, run.filter, ...Object.entries(fields).flat()],
+    [
+      keys.prefix,
+      run.id,
+      run.operator,
+      run.actor,
+      run.reason,
+      run.filter,
+      RUNS_AT_ONCE,
+      ...Object.entries(fields).flat(),
+    ],
   );
+  return kind === 'ok' ? undefined : { underWay: underWay.map(String) };
 }
 
 /** Asks for the next replays of a run, at most `limit`. The caller adds the jobs. */
@@ -105,20 +130,21 @@ export interface RunChange {
   readonly reason: string;
 }
 
-/** Resolves to undefined when done, else to why not: `not_found`, or the state that forbids it. */
+/** Resolves to undefined when done, else to why not: `not_found`, the state that forbids it, or the runs that are under way. */
 export async function changeReplayRun(
   redis: Redis,
   keys: Keyspace,
   change: RunChange,
-): Promise<'not_found' | { readonly state: string } | undefined> {
+): Promise<'not_found' | { readonly state: string } | TooManyRuns | undefined> {
   const { id, operator, action, actor, reason } = change;
-  const [kind, state] = await scripts.set.run(
+  const [kind, ...rest] = await scripts.set.run(
     redis,
     [keys.replayRun(id), keys.replayRunIds(id)],
-    [keys.prefix, id, operator, action, actor, reason],
+    [keys.prefix, id, operator, action, actor, reason, RUNS_AT_ONCE],
   );
   if (kind === 'ok') return undefined;
-  return kind === 'not_found' ? 'not_found' : { state: String(state) };
+  if (kind === 'too_many') return { underWay: rest.map(String) };
+  return kind === 'not_found' ? 'not_found' : { state: String(rest[0]) };
 }
 
 /** Undefined when it does not exist, or is another operator's. */

@@ -1,4 +1,5 @@
 import type { DeliveryStatus } from '@breakwater/contracts/delivery';
+import { isBulkAlarm } from '@breakwater/contracts/ids';
 import type { Redis } from 'ioredis';
 import type { GateBy } from './gates.ts';
 import type { Keyspace } from './keys.ts';
@@ -6,7 +7,7 @@ import type { Policy } from './policy.ts';
 import { type BeginAnswer, readBegin } from './begin-answer.ts';
 import { type Go, readHandOff } from './go.ts';
 import { type ReplayAnswer, type ReplayInput, readReplay } from './replay-answer.ts';
-import { loadScript } from './script.ts';
+import { loadScript, type ScriptReply } from './script.ts';
 
 /** A job to add: the alarm rings after `waitMs`. Waits, not instants: the clocks of two machines are never compared. */
 export interface Alarm {
@@ -14,7 +15,7 @@ export interface Alarm {
   readonly waitMs: number;
   /** It rings behind those that were never tried. Every alarm with a wait does. */
   readonly behind?: boolean;
-  /** Of a bulk run: everything else goes first. */
+  /** Of a bulk run: everything else goes first. Left out, its name decides. */
   readonly bulk?: boolean;
 }
 
@@ -86,6 +87,15 @@ const scripts = {
   armAgain: loadScript('arm-again', { prelude: true }),
 };
 
+/**
+ * An alarm whose slots are reserved. It goes at once, also where it is of a bulk run: behind a long line of retries it would keep
+ * the slots from first attempts, and use them for nothing until the reservation is over.
+ */
+const released = (reply: ScriptReply): Alarm => {
+  const alarmId = String(reply);
+  return { alarmId, waitMs: 0, ...(isBulkAlarm(alarmId) && { bulk: false }) };
+};
+
 /** Typed calls of the scripts that move delivery records. Every method may be repeated: a resent command changes nothing. */
 export class Transitions {
   readonly #redis: Redis;
@@ -145,7 +155,7 @@ export class Transitions {
       ],
     );
     const [kind, status, alarmId, waitMs, handOff, gate, ...queued] = reply;
-    const alarms = queued.map((id) => ({ alarmId: String(id), waitMs: 0 }));
+    const alarms: Alarm[] = queued.map(released);
     if (alarmId !== '') alarms.push({ alarmId: String(alarmId), waitMs: Number(waitMs) });
     return {
       kind: kind as EndAnswer['kind'],
@@ -193,7 +203,7 @@ export class Transitions {
     const reply = await scripts.sweepAlarms.run(
       this.#redis,
       [this.#keys.alarms(queue)],
-      [...this.#common(), limit],
+      [...this.#common(), limit, this.#keys.alarmJob(queue, '')],
     );
     const alarms: Alarm[] = [];
     for (let index = 0; index < reply.length; index += 3) {
@@ -215,7 +225,7 @@ export class Transitions {
       [...this.#common(), limit],
     );
     return {
-      alarms: ids.map((id) => ({ alarmId: String(id), waitMs: 0 })),
+      alarms: ids.map(released),
       nextInMs: next === '' ? undefined : Number(next),
     };
   }
@@ -240,7 +250,7 @@ export class Transitions {
       [this.#keys.gate(destination)],
       [...this.#common(), destination, action, by.operator, by.reason, by.actor],
     );
-    return { changed: changed === 1, alarms: ids.map((id) => ({ alarmId: String(id), waitMs: 0 })) };
+    return { changed: changed === 1, alarms: ids.map(released) };
   }
 
   /** Dead-letters the open ones of these deliveries to a removed endpoint. Resolves to how many. */

@@ -41,19 +41,19 @@ test('a deferral that was recorded twice is one', async () => {
   expect(await store.ledger()).toEqual(ledger);
 });
 
-test('a deferred attempt gives its slots away, at the target and at the key', async () => {
+test('a deferred attempt gives its slots away: to another key, while those of its own key wait behind it', async () => {
   const store = new Store(AT_ONCE);
-  const erp = await store.erp(10);
-  const key = `${erp}/k`;
-  const [[a = ''], [b = '']] = [
-    await store.event([{ d: erp, k: key }]),
-    await store.event([{ d: erp, k: key }]),
-  ];
-  const go = await store.go(a);
-  await store.begin(b);
+  const erp = await store.erp(1);
+  const keyed = async (name: string): Promise<string> =>
+    (await store.event([{ d: erp, k: `${erp}/${name}` }]))[0] ?? '';
+  const [first, second, other] = [await keyed('k'), await keyed('k'), await keyed('m')];
+  const go = await store.go(first);
+  await store.begin(second);
+  await store.begin(other);
   const answer = await store.end(go, 'deferred');
-  expect(answer.alarms.map(({ alarmId }) => alarmId)).toContain(`${b}-2`);
-  expect(await store.running(key)).toEqual([b]);
+  expect(answer.alarms.map(({ alarmId }) => alarmId)).toContain(`${other}-2`);
+  expect(await store.running(`${erp}/k`)).toEqual([]);
+  expect(await store.running(erp)).toEqual([other]);
 });
 
 test('a deferral after a late success arms nothing: the delivery is done', async () => {

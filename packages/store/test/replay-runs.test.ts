@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { newEndpointId } from '@breakwater/contracts/ids';
 import { listReplayRuns, readReplayNotes, readReplayRun } from '../src/replay-runs.ts';
-import { advance, change, dead, deads, runOf, startRun } from './support/runs.ts';
+import { advance, change, dead, deads, runOf, startRun, tryRun } from './support/runs.ts';
 import { AT_ONCE, Store } from './support/store.ts';
 
 const bulkAlarm = (id: string, run: string): string => `${id}-rbulk.${run}`;
@@ -287,4 +287,36 @@ test('what a run has asked for is given up where its destination is paused meanw
   const later = await startRun(store, [waits, elsewhere]);
   expect((await advance(store, later)).alarms).toHaveLength(1);
   expect((await runOf(store, later)).refused).toEqual({ paused: 1 });
+});
+
+test('an operator has three runs under way at once; a fourth, or one that would go on, is refused and named the three', async () => {
+  const store = new Store();
+  const ids = await deads(store, 5);
+  const runs: string[] = [];
+  for (const id of ids.slice(0, 3)) runs.push(await startRun(store, [id]));
+  const refused = { underWay: runs };
+  expect(await tryRun(store, ids.slice(3, 4))).toEqual(refused);
+  expect(await store.redis.keys(`${store.keys.prefix}replay-run:*`)).toHaveLength(6); // three runs and their lists
+  expect(await tryRun(store, ids.slice(3, 4), { operator: 'other' })).toBeUndefined();
+  const [first = ''] = runs;
+  await change(store, first, 'cancel');
+  const fourth = await startRun(store, ids.slice(3, 4));
+  expect(await change(store, first, 'resume')).toEqual({ underWay: [...runs.slice(1), fourth] });
+  expect((await runOf(store, first)).state).toBe('cancelled');
+  await advance(store, fourth);
+  await store.end(await store.go(ids[3] ?? '', bulkAlarm(ids[3] ?? '', fourth)), 'sent'); // and it is done
+  expect(await change(store, first, 'resume')).toBeUndefined();
+});
+
+test('a slot that is kept for a delivery of a bulk run is used at once: its job stands in no line of retries', async () => {
+  const store = new Store({ ...AT_ONCE, scheduleMs: [0, 0] });
+  const endpoint = await store.endpoint(1);
+  const waits = await dead(store, endpoint);
+  const busy = await store.go(await store.delivery(endpoint));
+  const run = await startRun(store, [waits]);
+  expect((await advance(store, run)).alarms).toMatchObject([{ bulk: true }]);
+  expect(await store.begin(waits, bulkAlarm(waits, run))).toMatchObject({ kind: 'parked', why: 'cap' });
+  const { alarms } = await store.end(busy, 'sent');
+  expect(alarms).toEqual([{ alarmId: bulkAlarm(waits, run), waitMs: 0, bulk: false }]);
+  expect(await store.running(endpoint)).toEqual([waits]);
 });

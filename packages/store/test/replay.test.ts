@@ -55,6 +55,8 @@ test('a failed replay of a dead letter leaves it dead, with its reason', async (
   await store.end(await store.goReplay(id), 'failed');
   expect(await standing(store, id)).toEqual(before);
   expect(await store.alarms()).toEqual([]);
+  const [, , lateMs] = (await store.redis.hget(store.keys.delivery(id), 'a2'))?.split('|') ?? [];
+  expect(lateMs).toBe('0'); // nothing was due that it could be late for
   expect((await store.replay(id)).kind).toBe('ok'); // and may be replayed again
 });
 

@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { newId } from '@breakwater/contracts/ids';
+import type { Go } from '../src/go.ts';
 import { AT_ONCE, BREAKER, Store } from './support/store.ts';
 
 /** Deliveries to an ERP target, one per key named; each key has a gate of its own. */
@@ -137,6 +138,65 @@ test('work of one key is begun in the order of acceptance, whichever alarm rings
   expect(order).toEqual(others);
 });
 
+/** Accepted in this order, one ms after the other. */
+async function inOrder(store: Store, erp: string, count: number): Promise<string[]> {
+  const from = (await store.now()) - 60_000;
+  const ids: string[] = [];
+  for (let nth = 0; nth < count; nth += 1)
+    ids.push((await store.event([{ d: erp, k: `${erp}/a` }], { receivedAt: from + nth }))[0] ?? '');
+  return ids;
+}
+
+test('who finds its key free lets those go first that were accepted before and have not begun', async () => {
+  const store = new Store();
+  const erp = await store.erp(10);
+  const [first = '', ...others] = await inOrder(store, erp, 5);
+  for (const id of others.toReversed()) expect(await store.begin(id)).toEqual({ kind: 'parked', why: 'cap' });
+  let next: Go | undefined = await store.go(first);
+  const order: string[] = [];
+  while (next) {
+    order.push(next.delivery);
+    next = (await store.end(next, 'posted', { handOffToken: newId() })).handOff;
+  }
+  expect(order).toEqual([first, ...others]);
+});
+
+test('one that was accepted earlier and fanned out later goes first, as long as the other has not begun', async () => {
+  const store = new Store();
+  const erp = await store.erp(10);
+  const at = (await store.now()) - 60_000;
+  const [later = ''] = await store.event([{ d: erp, k: `${erp}/a` }], { receivedAt: at + 1 });
+  const [earlier = ''] = await store.event([{ d: erp, k: `${erp}/a` }], { receivedAt: at });
+  expect(await store.begin(later)).toEqual({ kind: 'parked', why: 'cap' });
+  await store.end(await store.go(earlier), 'posted');
+  expect(await store.running(`${erp}/a`)).toEqual([later]);
+});
+
+test('an attempt that sent nothing keeps its place before those of its key that were accepted later', async () => {
+  const store = new Store();
+  const erp = await store.erp(10);
+  const [first = '', second = ''] = await inOrder(store, erp, 2);
+  await store.end(await store.go(first), 'deferred');
+  expect(await store.begin(second)).toEqual({ kind: 'parked', why: 'cap' });
+});
+
+test('a failed one that waits for its retry keeps nobody of its key waiting', async () => {
+  const store = new Store();
+  const erp = await store.erp(10);
+  const [first = '', second = ''] = await inOrder(store, erp, 2);
+  await store.end(await store.go(first), 'failed');
+  await store.go(second);
+});
+
+test('a name in the line of a key of which nothing comes any more stops nobody', async () => {
+  const store = new Store();
+  const erp = await store.erp(10);
+  const [id = ''] = await inOrder(store, erp, 1);
+  await store.redis.zadd(`${store.keys.gate(`${erp}/a`)}:line`, 1, `${newId()}.${erp}`);
+  await store.go(id);
+  expect(await store.redis.exists(`${store.keys.gate(`${erp}/a`)}:line`)).toBe(0);
+});
+
 test('the key of an attempt whose process died is free again when its lease is over', async () => {
   const store = new Store();
   const erp = await store.erp(10);
@@ -151,7 +211,7 @@ test('the key of an attempt whose process died is free again when its lease is o
 test('a replay at an ERP keeps to the order of its key', async () => {
   const store = new Store();
   const erp = await store.erp(10);
-  const [a1 = '', a2 = ''] = await keyed(store, erp, ['a', 'a']);
+  const [a2 = '', a1 = ''] = await keyed(store, erp, ['a', 'a']);
   await store.attempt(a2, 'failed');
   const go = await store.go(a1);
   const asked = await store.replay(a2);
@@ -182,11 +242,7 @@ test('when the breaker opens, a slot that was only reserved is given back, at th
 test('a slot that was reserved before the breaker opened blocks neither the probe nor its key afterwards', async () => {
   const store = new Store(AT_ONCE);
   const erp = await store.erp(10, { breaker: { ...BREAKER, consecutive: 1 } });
-  const [a1 = '', a2 = '', a3 = '', b1 = '', b2 = '', c1 = ''] = await keyed(
-    store,
-    erp,
-    Array.from('aaabbc'),
-  );
+  const [a1 = '', a2 = '', b1 = '', b2 = '', c1 = ''] = await keyed(store, erp, Array.from('aabbc'));
   const [a, b, c] = [await store.go(a1), await store.go(b1), await store.go(c1)];
   await store.begin(a2);
   await store.begin(b2);
@@ -194,6 +250,9 @@ test('a slot that was reserved before the breaker opened blocks neither the prob
   await store.end(b, 'posted'); // a2 and b2 have slots reserved ...
   await store.end(c, 'failed'); // ... when it opens
   await store.redis.hset(store.keys.gate(erp), 'openUntil', 1);
+  const [a3 = ''] = await store.event([{ d: erp, k: `${erp}/a` }], {
+    receivedAt: (await store.now()) - 60_000, // else a2 would go first
+  });
   expect((await store.go(a3)).probe).toBe(true);
   expect(await store.begin(b2)).toEqual({ kind: 'parked', why: 'cap' });
 });

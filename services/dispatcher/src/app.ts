@@ -83,7 +83,7 @@ export async function start(
   defer('event worker', () => events.close());
   const attempts = startAlarmWorker(
     { redis: worker, keys, queue: 'deliveries', concurrency: ATTEMPT_CONCURRENCY, logger },
-    (job, alarmId) => attempt(job.delivery, alarmId),
+    (job, alarmId, behind) => attempt(job.delivery, alarmId, behind),
   );
   defer('attempt worker', () => attempts.close());
   return { opsPort: ops.port };

@@ -1,10 +1,12 @@
 import { expect, test } from '@jest/globals';
-import { noteEndpointWorks, setEndpointPaused } from '@breakwater/core/destination-gates';
+import { setEndpointPaused } from '@breakwater/core/destination-gates';
+import { testEndpoint } from '@breakwater/core/test-endpoint';
+import { createGuardedClient } from '@breakwater/http/egress';
 import { readPause } from '@breakwater/store/gates';
 import { waitUntil } from '../../../test/support/wait-until.ts';
-import { openFleet, openReceiver } from './support.ts';
+import { afterwards, openFleet, openReceiver } from './support.ts';
 
-const BY = { operator: 'default', actor: 'tester', reason: 'a test by hand succeeded' };
+const BY = { operator: 'default', actor: 'tester', reason: 'maintenance' };
 const retrySchedule = ['0s', ...Array.from({ length: 40 }, () => '300ms')];
 
 /** An endpoint that was paused because it answers 500, with one delivery held. */
@@ -34,16 +36,22 @@ test('an endpoint that only fails is paused, its delivery held, and one success 
   expect(await pause()).toMatchObject({ paused: false, failingSince: null });
 }, 60_000);
 
-test('a test by hand that succeeds sets it free as well; not an endpoint that a person paused', async () => {
+test('a test by hand that succeeds sets it free as well, one that fails does not; nor an endpoint that a person paused', async () => {
   const { fleet, receiver, endpoint, pause } = await pausedByItself({ after: '1s', probeEvery: '1h' });
+  const client = createGuardedClient(fleet.breakwater.egress, fleet.breakwater.samples);
+  afterwards(() => client.close());
+  const tried = () =>
+    testEndpoint({ ...fleet, client }, { operator: 'default', id: endpoint, actor: 'tester' });
+  expect(await tried()).toMatchObject({ ok: false, resumed: false });
+  expect(await pause()).toMatchObject({ paused: true });
   receiver.answer = (response) => response.writeHead(200).end();
-  expect(await noteEndpointWorks(fleet, endpoint, BY)).toBe(true);
+  expect(await tried()).toMatchObject({ ok: true, resumed: true });
   await waitUntil(async () => (await fleet.count('sent')) === 1, {
     what: 'it to be sent',
     timeoutMs: 20_000,
   });
   await setEndpointPaused(fleet, endpoint, true, BY);
-  expect(await noteEndpointWorks(fleet, endpoint, BY)).toBe(false);
+  expect(await tried()).toMatchObject({ ok: true, resumed: false });
   expect(await pause()).toMatchObject({ paused: true, pausedAutomatically: false, pausedBy: 'tester' });
 }, 60_000);
 

@@ -60,6 +60,8 @@ export async function openFleet(
   for (let count = 0; count < dispatchers; count += 1) await startDispatcher();
   return {
     ...work,
+    breakwater,
+    secrets,
     startDispatcher,
     /** An endpoint for events of its own type. Resolves to its id, which is also that type. */
     async endpoint(url: string, maxInFlight = 10, rate?: Rate): Promise<string> {

@@ -96,7 +96,7 @@ export async function start(
   defer('sweeper', stopSweeper);
   const attempts = startAlarmWorker(
     { redis: worker, keys, queue: 'erp', concurrency: CONCURRENCY, logger },
-    (job, alarmId) => attempt(job.delivery, alarmId),
+    (job, alarmId, behind) => attempt(job.delivery, alarmId, behind),
   );
   defer('attempt worker', () => attempts.close());
   return { opsPort: ops.port };

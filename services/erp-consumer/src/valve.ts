@@ -59,7 +59,7 @@ export class Valve {
   /** Runs a call unless the breaker is open. A probe was chosen by the fleet, one at a time, so it goes through. */
   async run(probe: boolean, call: () => Promise<AttemptResult>): Promise<AttemptResult> {
     // Our word may be older than the attempt's permission; deferring on old news would only ask again and again.
-    if (!probe && this.#breaker.opened) await this.refresh();
+    if (!probe && !this.#breaker.closed) await this.refresh();
     if (probe) this.#breaker.close();
     try {
       return await this.#breaker.fire(call);

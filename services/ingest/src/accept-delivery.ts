@@ -1,4 +1,4 @@
-import type { AcceptResult, Acceptor } from '@breakwater/core/accept';
+import { acknowledgedId, type AcceptResult, type Acceptor } from '@breakwater/core/accept';
 import { incomingEvents } from '@breakwater/core/incoming';
 import type { WebhookOutcome } from '@breakwater/runtime/metrics-ingest';
 import { isBatch } from '@breakwater/signatures/items';
@@ -36,8 +36,7 @@ export async function takeAll(
   }
   const acknowledged = events.map(({ eventId }, index) => {
     const result = results[index];
-    const merged = result?.kind === 'duplicate' ? result.eventId : undefined;
-    return { eventId: merged ?? eventId, deduped: result?.kind !== 'accepted' };
+    return { eventId: acknowledgedId(eventId, result), deduped: result?.kind !== 'accepted' };
   });
   const [only] = acknowledged;
   if (!isBatch(source, request) && only !== undefined) {

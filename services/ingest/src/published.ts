@@ -38,6 +38,10 @@ export function readPublished(body: Buffer): Refusal | { readonly kind: 'events'
   if (!Object.hasOwn(value, 'events'))
     return { kind: 'events', events: [draftOf(text, spanAt(text, 0), value)] };
 
+  const lists = [...eachMember(text, 0)].flatMap(([name, span]) => (name === 'events' ? [span] : []));
+  const [list] = lists;
+  if (list === undefined || lists.length > 1)
+    return refuse('request_invalid', `The list "events" is there more than once. ${SHAPES}`);
   const events = value['events'];
   if (!Array.isArray(events) || Object.keys(value).length > 1)
     return refuse(
@@ -50,13 +54,9 @@ export function readPublished(body: Buffer): Refusal | { readonly kind: 'events'
       `The batch holds ${events.length} events; 1 to ${PUBLISH_LIMITS.events} are taken at once. Send it in parts.`,
     );
   }
-  const spans = [...eachElement(text, memberAt(text, 0, 'events')?.start ?? 0)];
+  const spans = [...eachElement(text, list.start)];
   return { kind: 'events', events: spans.map((span, index) => draftOf(text, span, events[index])) };
 }
-
-/** The last one of a name, as JSON.parse takes it. */
-const memberAt = (text: string, from: number, name: string): Span | undefined =>
-  new Map(eachMember(text, from)).get(name);
 
 const SHAPES = 'Send {"id","type","data"} or {"events":[{"id","type","data"}, ...]}.';
 
@@ -66,7 +66,17 @@ function draftOf(text: string, span: Span, value: unknown): Draft {
   if (!checked.success)
     return { ...refuse('request_invalid', sentence(checked.error.issues)), eventId: shown(eventId) };
   const { id, type, occurredAt } = checked.data;
-  const at = memberAt(text, span.start, 'data');
+  const members = [...eachMember(text, span.start)];
+  // JSON.parse takes the last of them, and the publisher, or who reads its log, may mean the first.
+  const names = members.map(([name]) => name);
+  const repeated = names.find((name, index) => names.indexOf(name) !== index);
+  if (repeated !== undefined)
+    return {
+      ...refuse('request_invalid', `${repeated}: it is there more than once. Publish the event with one.`),
+      // Which of two ids is meant nobody can say.
+      eventId: repeated === 'id' ? null : id,
+    };
+  const at = members.find(([name]) => name === 'data')?.[1];
   if (at === undefined) return { ...refuse('request_invalid', 'data: it is missing.'), eventId: id };
   if (at.depth > PUBLISH_LIMITS.dataDepth) {
     const message = `data is nested ${at.depth} levels deep; ${PUBLISH_LIMITS.dataDepth} are taken.`;

@@ -11,7 +11,13 @@ import type { Logger } from '@breakwater/runtime/logger';
 import { type IngestMetrics, UNKNOWN_SOURCE } from '@breakwater/runtime/metrics-ingest';
 import { challengeMethods } from '@breakwater/signatures/handshake';
 import { createVerifier } from '@breakwater/signatures/verify';
-import express, { type ErrorRequestHandler, type Express, type Request, type Response } from 'express';
+import express, {
+  type ErrorRequestHandler,
+  type Express,
+  type Request,
+  type RequestHandler,
+  type Response,
+} from 'express';
 import { errorReply, JSON_TYPE, type Reply } from './answers.ts';
 import { createBearerCheck } from './bearer.ts';
 import { publish } from './publish.ts';
@@ -88,6 +94,7 @@ export function createRouter(deps: RouterDeps): Express {
   app.disable('x-powered-by');
   app.set('query parser', false); // a source that reads the query reads it as received
   app.enable('case sensitive routing');
+  app.use(oneHost(answer));
   app.all('/webhooks/:source', webhook);
   const authorize = createBearerCheck(deps.publishTokens ?? [], deps.tokenReader);
   const publishing = { ...receiving, metrics, logger, lines, authorize };
@@ -110,6 +117,15 @@ export function createRouter(deps: RouterDeps): Express {
   };
   app.use(onError);
   return app;
+}
+
+/** RFC 9112, 3.2: what is in front of us may have gone by the other one. Node itself refuses only requests without any. */
+function oneHost(answer: (request: Request, response: Response, reply: Reply) => void): RequestHandler {
+  const refusal = errorReply('request_invalid', 'The header Host arrived more than once. Send it once.');
+  return (request, response, next) => {
+    if ((request.headersDistinct['host']?.length ?? 0) < 2) next();
+    else answer(request, response, refusal);
+  };
 }
 
 /** By name in a Map: `__proto__` and `constructor` are names like any other there, and unknown. */

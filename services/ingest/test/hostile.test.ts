@@ -13,6 +13,8 @@ import { type Attack, attacks } from './hostile-requests.ts';
 import { deliver, SECRET, SIGNATURE } from './support.ts';
 
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+/** Lets the test ask for a collection, or it would measure what is about to go. */
+const COLLECT = "data:text/javascript,process.on('SIGUSR2', globalThis.gc)";
 const TOKEN = 'a-publish-token-for-tests';
 const AUTH = `{ kind: signature, algorithm: hmac-sha256, signature: { header: ${SIGNATURE}, prefix: sha256=, encoding: hex } }`;
 const SECRETS = `secrets: [{ id: first, value: ${SECRET} }]`;
@@ -35,7 +37,7 @@ beforeAll(async () => {
   const config = join(directory, 'breakwater.config.yaml');
   await writeFile(config, CONFIG);
   [port, opsPort] = await Promise.all([freePort(), freePort()]);
-  child = spawn(process.execPath, [MAIN], {
+  child = spawn(process.execPath, ['--expose-gc', '--import', COLLECT, MAIN], {
     env: {
       PATH: process.env['PATH'],
       BREAKWATER_CONFIG: config,
@@ -71,14 +73,18 @@ async function attack({ bytes, cut }: Attack): Promise<string> {
     socket.write(bytes);
     if (cut) socket.resetAndDestroy();
   });
-  const quiet = (ms: number): void => {
+  const quiet = (ms: number, leave: () => void): void => {
     clearTimeout(timer);
-    timer = setTimeout(() => socket.destroy(), ms);
+    timer = setTimeout(leave, ms);
   };
-  quiet(2_000);
+  // Many wait for the rest of what will never come. Who ends his half is answered, or closed at once.
+  quiet(300, () => {
+    socket.end();
+    quiet(2_000, () => socket.destroy());
+  });
   socket.on('data', (chunk: Buffer) => {
     if (answer.length < 50_000) answer += chunk.toString('latin1');
-    quiet(50);
+    quiet(50, () => socket.destroy());
   });
   socket.on('error', () => undefined); // a reset is what many of them deserve
   socket.on('close', () => ended.resolve());
@@ -120,7 +126,10 @@ const drip = async (count: number): Promise<Socket[]> =>
     }),
   );
 
+/** What is left after a collection, in MiB. */
 async function memory(): Promise<{ heap: number; rss: number; external: number }> {
+  child.kill('SIGUSR2');
+  await fetch(`http://127.0.0.1:${opsPort}/livez`); // by its answer the signal is there
   const text = await (await fetch(`http://127.0.0.1:${opsPort}/metrics`)).text();
   const read = (name: string): number =>
     Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]) / 2 ** 20;
@@ -131,15 +140,17 @@ async function memory(): Promise<{ heap: number; rss: number; external: number }
   };
 }
 
-/** MiB that memory may grow by. What would be kept of 2,000 requests of 17 KiB on average is more. */
-const GROWTH = 45;
+/**
+ * MiB that memory may grow by, with what is compiled and cached. The bodies of 2,200 requests are some 40, and a leak of them
+ * was seen to fail.
+ */
+const GROWTH = 20;
 
 test('thousands of malformed requests change nothing: no event, no memory, no flood of the log, good requests answered', async () => {
-  const dripping = await drip(100);
-  // The first round fills caches and compiles; what grows afterwards would go on growing.
-  const first = await storm(attacks(1_000, 1));
   const before = await memory();
-  const second = await storm(attacks(2_000, 2));
+  const dripping = await drip(100);
+  const first = await storm(attacks(700, 1));
+  const second = await storm(attacks(1_500, 2));
 
   for (const [kind, statuses] of [...first, ...second])
     expect([kind, [...statuses].filter((status) => !/^(?:4\d\d|503|100)$/.test(status))]).toEqual([kind, []]);
@@ -154,7 +165,7 @@ test('thousands of malformed requests change nothing: no event, no memory, no fl
   }
   for (const socket of dripping) socket.destroy();
 
-  // Until the collector has been there; each look at the metrics makes some work for it.
+  // Connections that were cut, and what was inflated for them, take some seconds to be gone.
   await waitUntil(
     async () => {
       const now = await memory();
@@ -164,13 +175,13 @@ test('thousands of malformed requests change nothing: no event, no memory, no fl
         Promise.reject(new Error(`grown by ${grown.join(' and ')} MiB`))
       );
     },
-    { what: 'memory as before', timeoutMs: 40_000 },
+    { what: 'memory as before', timeoutMs: 90_000, intervalMs: 200 },
   );
-  expect((await memory()).rss - before.rss).toBeLessThan(300);
+  expect((await memory()).rss - before.rss).toBeLessThan(450);
 
   expect(child.exitCode).toBeNull();
   const lines = output.split('\n');
-  expect(lines.length).toBeLessThan(1_200); // twenty of a kind in a minute
+  expect(lines.length).toBeLessThan(600); // twenty of a kind in a minute
   expect(output).not.toMatch(/\n {4}at |"stack"|"level":(?:50|60)/);
   for (const secret of [SECRET, TOKEN, '44782DEF547AAA06', 'sha256=']) expect(output).not.toContain(secret);
-}, 150_000);
+}, 200_000);

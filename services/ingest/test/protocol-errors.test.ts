@@ -75,3 +75,16 @@ test.each([
     await own.close();
   }
 });
+
+test.each(['webhooks/demo', 'v1/events', 'nowhere'])(
+  'a request for two hosts is refused, since what is in front may have gone by the other one: /%s',
+  async (path) => {
+    const { socket, until } = await connectRaw(rig.port);
+    socket.write(signed().replace('webhooks/demo', path).replace('Host: x', 'Host: x\r\nhost: x'));
+    const answer = await until(/\}\}$/);
+    expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+    expect(answer).toContain('The header Host arrived more than once');
+    expect(rig.events).toEqual([]);
+    socket.destroy();
+  },
+);

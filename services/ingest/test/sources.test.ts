@@ -274,6 +274,19 @@ describe('an event without an id', () => {
   });
 });
 
+test('a replay is answered with the id of the event that its bytes were, not with one that names nothing', async () => {
+  const { port } = await startWith({ onMissingId: 'undeduped', replayKey: 'signature' }, async () => ({
+    kind: 'replayed',
+    eventId: 'body-1-first',
+  }));
+  expect(JSON.parse((await deliver(port, '{}')).text)).toEqual({
+    ok: true,
+    eventId: 'body-1-first',
+    deduped: true,
+  });
+  expect(await counted('replayed')).toBe('1');
+});
+
 test('an expired secret is answered with 503: the provider must come again, and not give up', async () => {
   const { port } = await startWith({ secrets: [{ id: 'a', value: 'x', notAfter: '2020-01-01' }] });
   expect((await deliver(port, '{"id":"1"}')).status).toBe(503);

@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
+import { addAbortSignal } from 'node:stream';
 import type { BreakwaterConfig } from '@breakwater/contracts/config';
 import type { Source } from '@breakwater/contracts/source-config';
 import {
@@ -134,29 +135,38 @@ async function open(
   // An envelope escapes the body, at worst every byte of it sixfold, and carries headers.
   const maxBytes = format === 'body' ? source.maxBodyBytes : source.maxBodyBytes * 6 + 65_536;
   const total = file === '-' ? 0 : await sizeOf(file);
-  const stream = file === '-' ? context.io.stdin : createReadStream(file);
-  return { entries: fileEntries(stream, maxBytes, format), total, what: `file ${file}` };
+  const stream = addAbortSignal(context.io.signal, file === '-' ? context.io.stdin : createReadStream(file));
+  return { entries: fileEntries(stream, maxBytes, format, context.io.signal), total, what: `file ${file}` };
 }
 
 async function sizeOf(file: string): Promise<number> {
   try {
-    return (await stat(file)).size;
+    const found = await stat(file);
+    if (found.isDirectory()) throw new Error('it is a directory');
+    return found.size;
   } catch (error) {
     throw new AppError('request_invalid', `--file: ${messageOf(error)}`, { cause: error });
   }
 }
 
+/** Ends early, without an error, when a person ends it: a stream that nobody writes to any more must not keep it waiting. */
 async function* fileEntries(
   stream: AsyncIterable<Buffer | string>,
   maxBytes: number,
   format: LineFormat,
+  signal: AbortSignal,
 ): AsyncGenerator<BackfillEntry> {
-  for await (const line of readLines(stream, maxBytes)) {
-    const delivery =
-      'bytes' in line
-        ? readMissed(line.bytes, format)
-        : ({ ok: false, message: `The line is longer than ${maxBytes} bytes.` } as const);
-    yield { where: `line ${line.line}`, delivery, position: line.readBytes };
+  try {
+    for await (const line of readLines(stream, maxBytes)) {
+      const delivery =
+        'bytes' in line
+          ? readMissed(line.bytes, format)
+          : ({ ok: false, message: `The line is longer than ${maxBytes} bytes.` } as const);
+      yield { where: `line ${line.line}`, delivery, position: line.readBytes };
+    }
+  } catch (error) {
+    if (signal.aborted) return;
+    throw new AppError('request_invalid', `--file: ${messageOf(error)}`, { cause: error });
   }
 }
 

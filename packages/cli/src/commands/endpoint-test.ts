@@ -11,7 +11,7 @@ import { EXIT } from '../exit-codes.ts';
 import { dryRunOption } from '../options.ts';
 import { printable } from '../output/printable.ts';
 import { renderFields } from '../output/table.ts';
-import { withStore } from '../store-access.ts';
+import { withDeliveries, withStore } from '../store-access.ts';
 
 export function testCommand(endpoints: Command, context: CliContext): void {
   endpoints
@@ -28,8 +28,8 @@ async function test(context: CliContext, id: string, { dryRun }: { dryRun?: bool
   const config = context.config();
   const { operator } = context.globals();
   const secrets = createSecretBox(config.encryptionKeys);
-  return withStore(context, async ({ redis, keys }) => {
-    if (dryRun) {
+  if (dryRun)
+    return withStore(context, async ({ redis, keys }) => {
       const endpoint = await getEndpoint(redis, keys, operator, id);
       checkEndpointUrl(config, endpoint.url);
       await openEndpoint(redis, secrets, endpoint);
@@ -38,11 +38,12 @@ async function test(context: CliContext, id: string, { dryRun }: { dryRun?: bool
         () => `One request would be sent to ${printable(endpoint.url)}. Nothing was sent.`,
       );
       return EXIT.ok;
-    }
+    });
+  return withDeliveries(context, async (deliveries) => {
     const client = createGuardedClient(config.egress, config.samples);
     try {
       const result = await testEndpoint(
-        { redis, keys, client, secrets, signal: context.io.signal },
+        { ...deliveries, client, secrets, signal: context.io.signal },
         { operator, id, actor: context.actor },
       );
       const { endpoint, ...told } = result;
@@ -54,7 +55,7 @@ async function test(context: CliContext, id: string, { dryRun }: { dryRun?: bool
   });
 }
 
-function render({ endpoint, ok, code, durationMs, sample, testId, ...why }: EndpointTest): string {
+function render({ endpoint, ok, resumed, code, durationMs, sample, testId, ...why }: EndpointTest): string {
   const fields: [string, string][] = [
     ['url', endpoint.url],
     ['result', ok ? 'accepted' : why.class],
@@ -62,6 +63,7 @@ function render({ endpoint, ok, code, durationMs, sample, testId, ...why }: Endp
     ['took', formatDuration(durationMs)],
     ['webhook-id', testId],
   ];
+  if (resumed) fields.push(['pause', 'it had been paused because it failed for too long; that is over']);
   if (why.message !== '') fields.push(['message', why.message]);
   if (why.remedy !== '') fields.push(['remedy', why.remedy]);
   if (sample)

@@ -1,12 +1,12 @@
-import { readFile } from 'node:fs/promises';
-import { text } from 'node:stream/consumers';
-import { PublishAnswer, PublishedEvent, PublishRefusal } from '@breakwater/contracts/publish';
+import { isUtf8 } from 'node:buffer';
+import { PUBLISH_LIMITS, PublishAnswer, PublishedEvent, PublishRefusal } from '@breakwater/contracts/publish';
 import { publishTokensOf } from '@breakwater/contracts/publish-tokens';
 import { AppError, ERROR_CODES, type ErrorCode, messageOf } from '@breakwater/runtime/errors';
 import type { Command } from 'commander';
 import type { CliContext } from '../context.ts';
 import { dryRunOption } from '../options.ts';
 import { printable } from '../output/printable.ts';
+import { readInput } from '../read-input.ts';
 
 interface PublishOptions {
   readonly id: string;
@@ -71,14 +71,13 @@ function ingestUrl({ io }: CliContext, options: PublishOptions): string {
   return new URL('/v1/events', base).href;
 }
 
-async function readData({ io }: CliContext, data: string): Promise<string> {
-  if (data === '-') return text(io.stdin);
-  if (!data.startsWith('@')) return data;
-  try {
-    return await readFile(data.slice(1), 'utf8');
-  } catch (error) {
-    throw new AppError('request_invalid', `--data: ${messageOf(error)}`, { cause: error });
-  }
+async function readData(context: CliContext, data: string): Promise<string> {
+  if (data !== '-' && !data.startsWith('@')) return data;
+  const path = data === '-' ? data : data.slice(1);
+  const bytes = await readInput(context, '--data', path, PUBLISH_LIMITS.requestBytes);
+  // Otherwise what is no UTF-8 would become U+FFFD, and something else be delivered than was given.
+  if (!isUtf8(bytes)) throw new AppError('request_invalid', '--data is not valid UTF-8. Give it in UTF-8.');
+  return bytes.toString('utf8');
 }
 
 /** `data` is put in as it was given: parsed and printed again, 1.10 would become 1.1. */

@@ -1,17 +1,17 @@
-import { readFile, stat } from 'node:fs/promises';
-import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
 import type { Source } from '@breakwater/contracts/source-config';
-import { AppError, messageOf } from '@breakwater/runtime/errors';
+import { AppError } from '@breakwater/runtime/errors';
 import { type Explanation, explainRequest } from '@breakwater/signatures/explain';
 import { handshakeOf } from '@breakwater/signatures/handshake';
 import { locateEvents } from '@breakwater/signatures/locate';
+import { secretMask } from '@breakwater/signatures/secret-mask';
 import type { Trial } from '@breakwater/signatures/slips';
 import type { Command } from 'commander';
 import { type CapturedRequest, parseCapture, queryOf, splitHeader } from '../captured-request.ts';
 import type { CliContext } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { collect, parseTime } from '../options.ts';
+import { readInput } from '../read-input.ts';
 import { verifyText } from './verify-view.ts';
 
 interface VerifyOptions {
@@ -63,7 +63,7 @@ async function verify(context: CliContext, options: VerifyOptions): Promise<numb
   const explanation = explainRequest(sources, options.source, trial);
   const outcome = outcomeOf(trial, explanation);
   const ok = outcome.kind !== 'refused';
-  const result = {
+  const result = hiding(secretMask(Object.values(sources)), {
     ok,
     source: options.source,
     judgedAt: nowMs,
@@ -71,9 +71,17 @@ async function verify(context: CliContext, options: VerifyOptions): Promise<numb
     notes: notesOn(captured),
     checks: explanation.checks,
     slips: explanation.slips,
-  };
+  });
   context.print(result, () => verifyText(result));
   return ok ? EXIT.ok : EXIT.failure;
+}
+
+/** Ids and names in it are the request's, and who captures one may well have put a secret in the wrong place. */
+function hiding<T>(mask: (text: string) => string, result: T): T {
+  const hidden: T = JSON.parse(JSON.stringify(result), (_key, value: unknown) =>
+    typeof value === 'string' ? mask(value) : value,
+  );
+  return hidden;
 }
 
 /** In the order in which ingest asks. */
@@ -131,15 +139,8 @@ function givenHeaders(lines: readonly string[]): Record<string, string[]> {
 /** The largest body of any source, and room for its head. */
 const FILE_MAX_BYTES = 26 * 1024 * 1024;
 
-async function read({ io }: CliContext, option: string, path: string): Promise<Buffer> {
-  if (path === '-') return buffer(io.stdin);
-  try {
-    if ((await stat(path)).size <= FILE_MAX_BYTES) return await readFile(path);
-  } catch (error) {
-    throw new AppError('request_invalid', `${option}: ${messageOf(error)}`, { cause: error });
-  }
-  throw new AppError('request_invalid', `${option}: the file is larger than any request that is taken.`);
-}
+const read = (context: CliContext, option: string, path: string): Promise<Buffer> =>
+  readInput(context, option, path, FILE_MAX_BYTES);
 
 /** As ingest reads compressed bodies: the source says which bytes are signed. */
 function unpacked(source: Source, captured: CapturedRequest): CapturedRequest & { decoded?: Buffer } {

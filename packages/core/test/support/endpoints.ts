@@ -88,7 +88,7 @@ export function openEndpoints(encryptionKeys: readonly string[] = [OLD_KEY]) {
         onAttempt: () => {},
         signal,
       });
-      await ring(id, `${id}-${await work.redis.hget(work.keys.delivery(id), 'seq')}`);
+      await ring(id, `${id}-${await work.redis.hget(work.keys.delivery(id), 'seq')}`, false);
     },
     audit: async (): Promise<Record<string, string>[]> =>
       (await work.redis.xrange(work.keys.audit, '-', '+')).map(([, fields]) =>

@@ -57,6 +57,7 @@ if outcome == 'deferred' then -- nothing was sent: no row, no attempt consumed; 
   count(P, 'attempts:' .. trigger, -1)
   clear_run(P, d)
   redis.call('ZREM', alarms(P, id), alarmId)
+  if d.keyGate ~= '' and d.status == 'pending' and d.scheduleMade == 0 then redis.call('ZADD', gate(P, d.keyGate, 'line'), d.parkedAt, id) end
   if terminal(d) then unwatch_run(P, d) elseif trigger == 'schedule' then arm(P, d, now + DEFER_MS, now + DEFER_MS + p.graceMs) end
   -- A replay keeps its job id, which is taken until this job has ended: the sweeper sets it again.
   if trigger == 'replay' and d.replayId ~= '' then redis.call('ZADD', alarms(P, id), now + DEFER_MS, alarmId) end

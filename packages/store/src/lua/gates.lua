@@ -1,5 +1,5 @@
 -- Gates: cap, pause, ramp, rate and breaker of one destination; or one serial key ("<destination>/<hash>", cap 1); or the lane of retries.
--- running: delivery -> lease or reservation expiry. waiting: alarm id -> first parked at.
+-- running: delivery -> lease or reservation expiry. waiting: alarm id -> first parked at. line (of a key): see leave_line.
 
 -- All that was tried before at any endpoint shares this gate, so that slow retries never take the workers' last slots from first attempts.
 local LANE = 'retries'
@@ -48,6 +48,19 @@ local function gates_of(d)
   if in_lane(d) then gates[#gates + 1] = LANE end
   return gates
 end
+-- Is there one of the same key that was accepted earlier and has not begun? Its own alarm rings, or it waits at a gate and is called.
+local function is_behind(P, d)
+  local line = d.keyGate ~= '' and gate(P, d.keyGate, 'line')
+  if not line or not redis.call('ZSCORE', line, d.id) then return false end
+  for _ = 1, 64 do
+    local first = redis.call('ZRANGE', line, 0, 0, 'WITHSCORES')
+    if not first[1] or first[1] == d.id or tonumber(first[2]) >= d.parkedAt then return false end
+    local status = redis.call('HGET', key(P, first[1]), 'status')
+    if status == 'pending' or status == 'held' then return true end
+    redis.call('ZREM', line, first[1]) -- nothing comes of it any more
+  end
+  return false
+end
 -- The first gate that does not let this delivery through, and why; nil when all do. A reservation counts as a slot and as the rate's
 -- token, never against a pause. The one that asks whether a paused endpoint works again (pauses.lua) passes the pause.
 local function closed_gate(P, d, now, p)
@@ -61,6 +74,7 @@ local function closed_gate(P, d, now, p)
     end
     probe = probe or halfOpen or asks
   end
+  if is_behind(P, d) then return d.keyGate, 'cap' end
   return nil, nil, probe
 end
 local function gate_look_at(P, g, now, p)
@@ -104,10 +118,11 @@ end
 local function start(P, d, now, alarmId, trigger, p, token, probe)
   if trigger == 'schedule' then unhold(P, d, now) end
   if d.parkedAt > 0 then unpark(P, d, alarmId) end
+  leave_line(P, d)
   occupy(P, d, now, now + p.leaseMs)
   put(P, d, 'attempts', d.attempts + 1, 'run', d.attempts + 1, 'runUntil', now + p.leaseMs, 'runTrigger', trigger, 'runAt', now, 'runToken', token)
   if probe then put(P, d, 'runProbe', 1) -- who asks for all keeps the place in the line, should the answer be no
-  else redis.call('HDEL', key(P, d.id), 'parkedAt') end
+  elseif d.keyGate == '' then redis.call('HDEL', key(P, d.id), 'parkedAt') end -- a key keeps to the order of acceptance
   redis.call('ZADD', alarms(P, d.id), now + p.leaseMs + p.runGraceMs, alarmId)
   count(P, 'attempts:' .. trigger, 1)
   return go(P, d)
@@ -165,7 +180,7 @@ local function release(P, g, now, defaults, handOffToken, queued)
         if closed then
           park(P, closed, reason, d, alarmId, trigger, now, p)
           -- One per key is enough at the destination's list: only one can run. One is enough at a lane that is full, too.
-          if closed ~= g and (g == d.keyGate or closed == LANE) then lookAt = nil; break end
+          if g == d.keyGate or (closed ~= g and closed == LANE) then lookAt = nil; break end
         elseif handOffToken ~= '' and not started then
           local s = start(P, d, now, alarmId, trigger, p, handOffToken, probe)
           started = { id, alarmId, s }

@@ -70,7 +70,10 @@ local function unpark(P, d, alarmId)
   if d.keyGate ~= '' then redis.call('ZREM', gate(P, d.keyGate, 'waiting'), alarmId) end
   redis.call('ZREM', gate(P, 'retries', 'waiting'), alarmId)
 end
+-- Of a serial key: those that never began, by acceptance. Whoever of them meets an open gate lets an earlier one go first.
+local function leave_line(P, d) if d.keyGate ~= '' then redis.call('ZREM', gate(P, d.keyGate, 'line'), d.id) end end
 local function disarm(P, d)
+  leave_line(P, d)
   redis.call('ZREM', alarms(P, d.id), alarm_id(d))
   unpark(P, d, alarm_id(d))
   put(P, d, 'seq', d.seq + 1, 'nextAttemptAt', 0)
@@ -82,6 +85,15 @@ local function stop_run(P, run, state, why, now)
   redis.call('HSET', name, 'state', state, 'error', why, 'updatedAt', now)
   redis.call('ZREM', P .. 'replay-active', run)
   for _, part in ipairs({ '', ':ids', ':notes' }) do redis.call('PEXPIRE', name .. part, RUN_KEEP_MS) end
+end
+-- Bulk runs of an operator that are under way, when they are as many as there may be: each takes a share of the slots from others.
+local function too_many_runs(P, operator, atMost)
+  local theirs = {}
+  for _, run in ipairs(redis.call('ZRANGE', P .. 'replay-active', 0, -1)) do
+    local v = redis.call('HMGET', P .. 'replay-run:' .. run, 'operator', 'state')
+    if v[1] == operator and v[2] == 'running' then theirs[#theirs + 1] = run end
+  end
+  return #theirs >= atMost and theirs
 end
 local RUN_NOTES = 200 -- enough to see what goes wrong; the counts are complete
 local function note_run(P, run, text)
@@ -136,7 +148,8 @@ local function set_class(P, d, class)
 end
 -- Appended, never rewritten: HSETNX. At most 64 bytes, else the hash leaves its compact encoding (522 B -> 2.1 KB).
 local function append_attempt(P, d, now, class, code)
-  local row = string.sub(d.runTrigger, 1, 1) .. '|' .. d.runAt .. '|' .. math.max(0, d.runAt - d.nextAttemptAt) .. '|' .. (now - d.runAt) .. '|' .. class .. '|' .. code
+  local due = d.runTrigger == 'schedule' and d.nextAttemptAt > 0 and d.nextAttemptAt or d.runAt -- a replay has no time of its own to be late for
+  local row = string.sub(d.runTrigger, 1, 1) .. '|' .. d.runAt .. '|' .. math.max(0, d.runAt - due) .. '|' .. (now - d.runAt) .. '|' .. class .. '|' .. code
   redis.call('HSETNX', key(P, d.id), 'a' .. d.run, string.sub(row, 1, 64))
   set_class(P, d, class)
 end

@@ -28,7 +28,11 @@ local function create(id, destination, entry)
   if v[1] then return v[1] == 'pending' and v[2] == '0' and v[3] == '1' end -- made by a run that may have died before it added the job
   redis.call('HSET', key(P, id), 'status', 'pending', 'statusAt', now, 'operator', operator, 'seq', 1, 'nextAttemptAt', now, 'scheduleMade', 0, 'attempts', 0, 'createdAt', now)
   -- Its place in the line is its acceptance, whoever meets the closed gate first (by ingest's clock: it only orders, nothing waits for it).
-  if entry.k then redis.call('HSET', key(P, id), 'keyGate', entry.k, 'parkedAt', math.max(1, math.min(received, now))) end
+  if entry.k then
+    local place = math.max(1, math.min(received, now))
+    redis.call('HSET', key(P, id), 'keyGate', entry.k, 'parkedAt', place)
+    redis.call('ZADD', gate(P, entry.k, 'line'), place, id)
+  end
   if entry.r then
     redis.call('HSET', key(P, id), 'reference', entry.r)
     if erp_target(destination) then redis.call('HSETNX', P .. 'references:' .. destination, entry.r, id) end -- the first keeps it, as at the ERP

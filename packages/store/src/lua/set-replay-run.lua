@@ -1,7 +1,7 @@
 -- Cancels or resumes a bulk run, or gives it up after a fault. Audited in the same step.
 -- KEYS[1] run, KEYS[2] its list of deliveries
--- ARGV prefix, run id, operator, 'cancel'|'resume'|'fail', actor, reason or error
--- Returns {'ok', state} | {'not_found'} | {'wrong_status', state}
+-- ARGV prefix, run id, operator, 'cancel'|'resume'|'fail', actor, reason or error, runs of an operator at most
+-- Returns {'ok', state} | {'not_found'} | {'wrong_status', state} | {'too_many', run ...}: those that are under way
 local P, now = ARGV[1], now_ms()
 local run, operator, action = ARGV[2], ARGV[3], ARGV[4]
 local v = redis.call('HMGET', KEYS[1], 'state', 'operator')
@@ -10,6 +10,8 @@ local state = v[1]
 if action == 'resume' then
   if state == 'running' then return { 'ok', state } end
   if state == 'done' then return { 'wrong_status', state } end
+  local others = too_many_runs(P, operator, tonumber(ARGV[7]))
+  if others then return { 'too_many', unpack(others) } end
   state = 'running'
   redis.call('HSET', KEYS[1], 'state', state, 'error', '', 'inARow', 0, 'updatedAt', now)
   for _, part in ipairs({ '', ':ids', ':notes' }) do redis.call('PERSIST', KEYS[1] .. part) end

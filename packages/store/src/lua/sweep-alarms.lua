@@ -1,7 +1,8 @@
 -- Finds alarms that are past their time: their job was lost, is late, or its process died.
 -- KEYS[1] alarms of one queue
--- ARGV prefix, policy, limit
--- Returns { alarm id, waitMs, 1 when it is a retry, else 0, ... } whose job must be added; adding an existing one changes nothing
+-- ARGV prefix, policy, limit, what the keys of its jobs begin with (BullMQ's own)
+-- Returns { alarm id, waitMs, 1 when it is a retry, else 0, ... } whose job must be added. A job that is there and only late, in a long
+-- line, is left alone; adding it would change nothing.
 local P, defaults, now = ARGV[1], cjson.decode(ARGV[2]), now_ms()
 local out = {}
 for _, alarmId in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, tonumber(ARGV[3]))) do
@@ -21,7 +22,9 @@ for _, alarmId in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMI
     if armed then
       local wait = trigger == 'schedule' and math.max(0, d.nextAttemptAt - now) or 0
       redis.call('ZADD', KEYS[1], now + wait + p.rearmMs, armed)
-      out[#out + 1] = armed; out[#out + 1] = wait; out[#out + 1] = trigger == 'schedule' and d.attempts > 0 and 1 or 0
+      if redis.call('EXISTS', ARGV[4] .. armed) == 0 then
+        out[#out + 1] = armed; out[#out + 1] = wait; out[#out + 1] = trigger == 'schedule' and d.attempts > 0 and 1 or 0
+      end
     end
   end
 end

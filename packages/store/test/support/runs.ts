@@ -15,8 +15,15 @@ export async function startRun(
   more: Partial<NewReplayRun> = {},
 ): Promise<string> {
   const id = more.id ?? newId();
-  await createReplayRun(store.redis, store.keys, {
-    id,
+  const refusal = await tryRun(store, deliveries, { ...more, id });
+  if (refusal) throw new Error(`refused: ${JSON.stringify(refusal)}`);
+  return id;
+}
+
+/** Resolves to why not, where it was not started. */
+export const tryRun = (store: Store, deliveries: readonly string[], more: Partial<NewReplayRun> = {}) =>
+  createReplayRun(store.redis, store.keys, {
+    id: newId(),
     operator: 'default',
     actor: 'tester',
     reason: 'test',
@@ -31,8 +38,6 @@ export async function startRun(
     stopAfter: 0,
     ...more,
   });
-  return id;
-}
 
 export const advance = (store: Store, run: string, limit = 100) =>
   advanceReplayRun(store.redis, store.keys, store.policy, run, limit);

@@ -17,7 +17,7 @@ import {
   POLICY,
   queueOf,
 } from './rules.ts';
-import { advance, change, startRun } from './runs.ts';
+import { advance, change, tryRun } from './runs.ts';
 import { BREAKER, BY, Store } from './store.ts';
 
 /** Retention takes no more: the game goes on with those. */
@@ -241,16 +241,16 @@ export class World {
 
   async startRun(): Promise<void> {
     const status = this.random.pick(['dead_letter', 'failed', 'sent'] as const) ?? 'sent';
-    this.runs.push(
-      await startRun(this.store, this.ids, {
-        id: hashId('run', String(this.#seed), String(this.runs.length)), // a random one would decide who waits first
-        status: this.random.chance(0.5) ? status : '',
-        mode: this.random.chance(0.5) ? 'single' : 'restart',
-        acknowledged: this.random.chance(0.5),
-        mayBeOpen: 6,
-        stopAfter: this.random.chance(0.5) ? 3 : 0,
-      }),
-    );
+    const id = hashId('run', String(this.#seed), String(this.runs.length)); // a random one would decide who waits first
+    const refused = await tryRun(this.store, this.ids, {
+      id,
+      status: this.random.chance(0.5) ? status : '',
+      mode: this.random.chance(0.5) ? 'single' : 'restart',
+      acknowledged: this.random.chance(0.5),
+      mayBeOpen: 6,
+      stopAfter: this.random.chance(0.5) ? 3 : 0,
+    });
+    if (!refused) this.runs.push(id);
   }
 
   async advanceRun(): Promise<void> {
