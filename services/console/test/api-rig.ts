@@ -1,7 +1,7 @@
 import { BreakwaterConfig } from '@breakwater/contracts/config';
 import { deliveryId, erpDestination, eventKey, newId } from '@breakwater/contracts/ids';
 import { type Finding, noFindings, type ReconciliationSummary } from '@breakwater/contracts/reconciliation';
-import { startBulkReplay } from '@breakwater/core/bulk-replay';
+import { changeBulkReplay, startBulkReplay } from '@breakwater/core/bulk-replay';
 import { openDeliveries } from '@breakwater/core/delivery-deps';
 import { addEndpoint } from '@breakwater/core/endpoints';
 import { createTokenReader } from '@breakwater/core/token-reader';
@@ -202,6 +202,9 @@ async function makeThings(
     },
   );
   if (!run) throw new Error('the run found nothing');
+  // An operator may have few that run at the same time.
+  const by = { operator, actor: 'tester', reason: 'it is only to be looked at' };
+  await changeBulkReplay({ redis, keys }, { ...by, id: run.id, action: 'cancel' });
   await findMissing(deps, operator, eventId);
   return { operator, endpoint: endpoint.id, source: `${operator}-shop`, eventId, delivery, run: run.id };
 }
