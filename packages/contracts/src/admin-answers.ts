@@ -33,6 +33,7 @@ export const ANSWERS = {
     .object({
       testId: z.string(),
       ok: z.boolean(),
+      resumed: z.boolean().describe('It was paused for failing too long, and this success has ended that.'),
       class: z.string(),
       code: z.string(),
       message: z.string(),

@@ -1,4 +1,4 @@
-import { getEndpoint, noteEndpointWorks, setEndpointPaused } from '@breakwater/core/destination-gates';
+import { getEndpoint, setEndpointPaused } from '@breakwater/core/destination-gates';
 import { pageOfEndpointIds } from '@breakwater/core/endpoint-pages';
 import { withoutSecrets } from '@breakwater/core/endpoint-view';
 import { addEndpoint, type EndpointChange, updateEndpoint } from '@breakwater/core/endpoints';
@@ -85,8 +85,6 @@ export function endpointHandlers(deps: ApiDeps): Pick<Handlers, Names> {
         { ...deps, signal },
         { operator, id: params.id, actor },
       );
-      if (told.ok)
-        await noteEndpointWorks(deps, params.id, { operator, actor, reason: 'a test was answered with 2xx' });
       return { answer: told };
     },
   };
