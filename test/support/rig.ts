@@ -37,6 +37,7 @@ export interface Rig {
   readonly redis: OwnRedis;
   readonly simulatorUrl: string;
   readonly ingestUrl: string;
+  readonly consoleUrl: string;
   readonly opsUrl: (service: ServiceName) => string;
   readonly env: NodeJS.ProcessEnv;
   /** Sends one signed event of the source demo-payments. */
@@ -121,6 +122,7 @@ async function build(options: RigOptions, stack: AsyncDisposableStack): Promise<
     redis,
     simulatorUrl,
     ingestUrl: env.INGEST_URL,
+    consoleUrl: `http://127.0.0.1:${ports.public.console}`,
     opsUrl: (service) => `http://127.0.0.1:${ports.ops[service]}`,
     env,
     send: (event) => signedPost(`${env.INGEST_URL}/webhooks/demo-payments`, event),

@@ -74,6 +74,7 @@ export interface StackPorts {
   readonly ingestOps: number;
   readonly dispatcherOps: number;
   readonly erpConsumerOps: number;
+  readonly console: number;
   readonly consoleOps: number;
 }
 
@@ -86,6 +87,7 @@ export function portsOf(settings: StackSettings): StackPorts {
     ingestOps: at(9_100),
     dispatcherOps: at(9_101),
     erpConsumerOps: at(9_102),
+    console: at(8_081),
     consoleOps: at(9_103),
   };
 }
@@ -139,7 +141,7 @@ export function planServices(
     service('ingest', ports.ingestOps, ports.ingest),
     service('dispatcher', ports.dispatcherOps),
     service('erp-consumer', ports.erpConsumerOps),
-    service('console', ports.consoleOps),
+    service('console', ports.consoleOps, ports.console),
   ];
 }
 

@@ -20,6 +20,7 @@ test('the ports are those of the documentation', () => {
     ingestOps: 9100,
     dispatcherOps: 9101,
     erpConsumerOps: 9102,
+    console: 8081,
     consoleOps: 9103,
   });
 });
@@ -55,7 +56,7 @@ test('what the caller exports for other programs does not move the services', ()
     '8080',
     undefined,
     undefined,
-    undefined,
+    '8081',
   ]);
   for (const service of services)
     expect(service.env).toMatchObject({

@@ -6,6 +6,7 @@ import { breakerCommand } from './commands/breaker.ts';
 import { configCommand } from './commands/config.ts';
 import { deadLettersCommand } from './commands/dead-letters.ts';
 import { deliveriesCommand } from './commands/deliveries.ts';
+import { doctorCommand } from './commands/doctor.ts';
 import { endpointsCommand } from './commands/endpoints.ts';
 import { eventsCommand } from './commands/events.ts';
 import { quarantineCommand } from './commands/quarantine.ts';
@@ -14,6 +15,7 @@ import { replaysCommand } from './commands/replays.ts';
 import { secretsCommand } from './commands/secrets.ts';
 import { verifyCommand } from './commands/verify.ts';
 import { sourcesCommand } from './commands/sources.ts';
+import { tokensCommand } from './commands/tokens.ts';
 import { type CliContext, createContext } from './context.ts';
 import { EXIT_CODES_HELP, EXIT_CODES_HINT } from './exit-codes.ts';
 import type { Io } from './io.ts';
@@ -65,6 +67,8 @@ export function createProgram(io: Io): { program: Command; context: CliContext }
   quarantineCommand(program, context);
   reconcileCommand(program, context);
   backfillCommand(program, context);
+  tokensCommand(program, context);
+  doctorCommand(program, context);
   stormCommand(program, context);
   return { program, context };
 }

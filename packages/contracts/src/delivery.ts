@@ -58,6 +58,8 @@ export interface Delivery {
   readonly scheduleMade: number;
   readonly replaysMade: number;
   readonly reason: DeadLetterReason | null;
+  /** Class of the latest attempt, where that failed and no success was learnt since. */
+  readonly failureClass: string | null;
   readonly inFlight: boolean;
   /** The attempt in flight: its number, which is the fence, and until when its process may be silent. */
   readonly lease: {

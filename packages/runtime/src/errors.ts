@@ -67,8 +67,20 @@ export const ERROR_CODES = {
   token_missing: { status: 401, remedy: 'Send Authorization: Bearer <token>.' },
   token_invalid: {
     status: 401,
-    remedy: 'Use a token of this deployment (publishToken, PUBLISH_TOKEN, publishTokens).',
+    remedy: 'Use a token of this deployment: one of its configuration, or of tokens create.',
   },
+  token_scope: { status: 403, remedy: 'Use a token whose scope allows this (tokens create --scope ...).' },
+  rate_limited: { status: 429, remedy: 'Wait for Retry-After seconds.' },
+  content_type_unsupported: { status: 415, remedy: 'Send JSON as application/json.' },
+  idempotency_key_reused: {
+    status: 422,
+    remedy: 'A key stands for one request: use a new one for another request.',
+  },
+  idempotency_open: {
+    status: 409,
+    remedy: 'Ask again later. If it stays so, look whether the thing was made, then use a new key.',
+  },
+  precondition_failed: { status: 412, remedy: 'Read it again, then repeat the change with its ETag.' },
   too_many_runs: {
     status: 409,
     remedy: 'Wait until one has ended (replays list), or cancel one (replays cancel <run>) and start again.',

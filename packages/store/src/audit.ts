@@ -20,3 +20,29 @@ export async function writeAudit(
 ): Promise<void> {
   await redis.xadd(...auditEntry(keys.audit, fields));
 }
+
+export interface AuditRecord {
+  /** Its time is in front of the dash, ms. */
+  readonly id: string;
+  readonly fields: Readonly<Record<string, string>>;
+}
+
+/** Entries before `before`, newest first; from the newest one where that is left out. */
+export async function readAuditPage(
+  redis: Redis,
+  keys: Keyspace,
+  before: string | undefined,
+  limit: number,
+): Promise<AuditRecord[]> {
+  const from = before === undefined ? '+' : `(${before}`;
+  const entries = await redis.xrevrange(keys.audit, from, '-', 'COUNT', limit);
+  return entries.map(([id, flat]) => ({
+    id,
+    fields: Object.fromEntries(
+      Array.from({ length: flat.length / 2 }, (_, index) => [
+        flat[2 * index] ?? '',
+        flat[2 * index + 1] ?? '',
+      ]),
+    ),
+  }));
+}

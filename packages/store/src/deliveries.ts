@@ -73,6 +73,7 @@ function toDelivery(
     scheduleMade: Number(record['scheduleMade'] ?? 0),
     replaysMade: Number(record['replaysMade'] ?? 0),
     reason: status === 'dead_letter' && record['reason'] ? (record['reason'] as DeadLetterReason) : null,
+    failureClass: record['class'] || null,
     inFlight: record['run'] !== undefined,
     lease:
       record['run'] === undefined

@@ -100,7 +100,8 @@ export function watchDurability(
   };
 }
 
-async function findWeaknesses(redis: Redis): Promise<string[]> {
+/** Settings of a Redis that may forget what was acknowledged. Rejects where CONFIG is refused. */
+export async function findWeaknesses(redis: Redis): Promise<string[]> {
   // `CONFIG GET a b` needs Redis 7; one by one works everywhere.
   const found: string[] = [];
   for (const [name, required] of Object.entries(REQUIRED)) {

@@ -52,6 +52,16 @@ export async function readEvent(
   };
 }
 
+/** The plan of an event alone; undefined where there is no such event. */
+export async function readPlan(
+  redis: Redis,
+  keys: Keyspace,
+  eventKey: string,
+): Promise<PlanEntry[] | undefined> {
+  const plan = await redis.hget(keys.event(eventKey), 'plan');
+  return plan === null ? undefined : parsePlan(plan);
+}
+
 /** The stored plan of an event; only record-event.lua writes it. */
 export function parsePlan(json: string): PlanEntry[] {
   return JSON.parse(json) as PlanEntry[];

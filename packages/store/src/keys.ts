@@ -31,6 +31,12 @@ export interface Keyspace {
   readonly byStatus: (operator: string, status: DeliveryStatus) => string;
   /** zset delivery -> created: deliveries of an operator to a destination. */
   readonly byDestination: (operator: string, destination: string) => string;
+  /** zset delivery -> created: deliveries of an operator whose events came from a source. */
+  readonly bySource: (operator: string, source: string) => string;
+  /** zset delivery -> created: deliveries of an operator whose latest attempt failed with a class. */
+  readonly byClass: (operator: string, failureClass: string) => string;
+  /** zset delivery -> created: every delivery of an operator. */
+  readonly byOperator: (operator: string) => string;
   /** zset delivery -> created: deliveries to an ERP target, or to any endpoint (`endpoint`), that have not ended. */
   readonly open: (label: string) => string;
   /** zset event key -> recorded: every event record, by time. What a reconciliation walks. */
@@ -91,6 +97,12 @@ export interface Keyspace {
   readonly removals: string;
   /** stream, ~100,000 entries: who did what, why. */
   readonly audit: string;
+  /** hash, 90 days after its end: a token, under the SHA-256 of its value. */
+  readonly token: (hash: string) => string;
+  /** hash token id -> hash of its value. */
+  readonly tokens: string;
+  /** string, 24 h: the answer to a creating call with an Idempotency-Key, sealed with the caller's own token. */
+  readonly idempotency: (hash: string) => string;
 }
 
 const SHARD = 0; // one shard until SHARDS comes (DESIGN 9)
@@ -111,6 +123,9 @@ export function createKeyspace(deployment: string): Keyspace {
     ledger: `${prefix}ledger`,
     byStatus: (operator, status) => `${prefix}index:${operator}:${status}`,
     byDestination: (operator, destination) => `${prefix}index:${operator}:to:${destination}`,
+    bySource: (operator, source) => `${prefix}index:${operator}:from:${source}`,
+    byClass: (operator, failureClass) => `${prefix}index:${operator}:why:${failureClass}`,
+    byOperator: (operator) => `${prefix}index:${operator}:all`,
     open: (label) => `${prefix}open:${label}`,
     recorded: `${prefix}recorded`,
     references: (destination) => `${prefix}references:${destination}`,
@@ -141,5 +156,8 @@ export function createKeyspace(deployment: string): Keyspace {
     endpoints: (operator) => `${prefix}endpoints:${operator}`,
     removals: `${prefix}removals`,
     audit: `${prefix}audit`,
+    token: (hash) => `${prefix}token:${hash}`,
+    tokens: `${prefix}tokens`,
+    idempotency: (hash) => `${prefix}idempotency:${hash}`,
   });
 }

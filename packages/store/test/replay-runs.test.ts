@@ -294,7 +294,8 @@ test('an operator has three runs under way at once; a fourth, or one that would 
   const ids = await deads(store, 5);
   const runs: string[] = [];
   for (const id of ids.slice(0, 3)) runs.push(await startRun(store, [id]));
-  const refused = { underWay: runs };
+  // Those of one millisecond have no order.
+  const refused = { underWay: expect.arrayContaining(runs) };
   expect(await tryRun(store, ids.slice(3, 4))).toEqual(refused);
   expect(await store.redis.keys(`${store.keys.prefix}replay-run:*`)).toHaveLength(6); // three runs and their lists
   expect(await tryRun(store, ids.slice(3, 4), { operator: 'other' })).toBeUndefined();

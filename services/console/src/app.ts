@@ -1,19 +1,30 @@
 import { openDeliveries } from '@breakwater/core/delivery-deps';
 import { countDocuments, type DocumentCount, takeSnapshot } from '@breakwater/core/fleet-snapshot';
 import { startReconciliation } from '@breakwater/core/reconcile-schedule';
+import { createTokenReader } from '@breakwater/core/token-reader';
 import { createErpTargets, type ReadyErpTarget } from '@breakwater/erp/targets';
 import { createHttpClient } from '@breakwater/http/client';
+import { createGuardedClient } from '@breakwater/http/egress';
 import { messageOf } from '@breakwater/runtime/errors';
 import { exportFleet, type FleetSnapshot } from '@breakwater/runtime/metrics-fleet';
 import { createRegistry } from '@breakwater/runtime/metrics-process';
 import { startOpsServer } from '@breakwater/runtime/ops-server';
 import { startLoop } from '@breakwater/runtime/poll';
+import { closeServer, listen } from '@breakwater/runtime/listen';
 import type { ServiceContext } from '@breakwater/runtime/service';
 import type { ServiceConfig } from '@breakwater/runtime/service-main';
+import { closeRedis, connectRedis } from '@breakwater/store/connection';
+import { createKeyspace } from '@breakwater/store/keys';
+import { createSecretBox } from '@breakwater/store/secret-box';
+import { createApi } from './api.ts';
+import { createApiServer } from './api-server.ts';
 
 /** Below Prometheus' usual scrape interval of 15 s. */
 const SNAPSHOT_EVERY_MS = 2_000;
 const DOCUMENTS_EVERY_MS = 30_000;
+
+/** Calls in flight are milliseconds from their answer. */
+const CLOSE_GRACE_MS = 5_000;
 
 export interface Timing {
   /** A snapshot this old, ms, is not shown any more: no figure is better than one from before an outage. */
@@ -21,12 +32,12 @@ export interface Timing {
 }
 const TIMING: Timing = { snapshotValidMs: 30_000 };
 
-/** Exports the ledger, the figures of the whole fleet, once; and reconciles events with postings. */
+/** Serves the admin API, exports the ledger, the figures of the whole fleet, once, and reconciles events with postings. */
 export async function start(
   config: ServiceConfig,
   context: ServiceContext,
   { snapshotValidMs }: Timing = TIMING,
-): Promise<{ readonly opsPort: number }> {
+): Promise<{ readonly port: number; readonly opsPort: number }> {
   const { defer, logger } = context;
   const registry = createRegistry();
   let taken: { snapshot: FleetSnapshot; takenAt: number } | undefined;
@@ -71,7 +82,32 @@ export async function start(
   );
   defer('snapshots', stopSnapshots);
   defer('reconciliation', startReconciliation({ ...deliveries, targets, config: config.breakwater }));
-  return { opsPort: ops.port };
+  const port = await startApi(config, context, deliveries);
+  logger.info({ host: config.host, port, opsPort: ops.port }, 'console listens');
+  return { port, opsPort: ops.port };
+}
+
+async function startApi(
+  config: ServiceConfig,
+  { defer, logger, signal }: ServiceContext,
+  deliveries: ReturnType<typeof openDeliveries>,
+): Promise<number> {
+  const { breakwater, redisUrl, keyPrefix, host } = config;
+  // It fails fast, since a caller waits; and whoever tries tokens is in nobody's way.
+  const tokens = connectRedis(redisUrl, 'producer', logger);
+  defer('tokens', () => closeRedis(tokens));
+  const client = createGuardedClient(breakwater.egress, breakwater.samples);
+  defer('guarded client', () => client.close());
+  const secrets = createSecretBox(breakwater.encryptionKeys);
+  const api = createApi({
+    deps: { ...deliveries, config: breakwater, secrets, client },
+    tokenReader: createTokenReader({ redis: tokens, keys: createKeyspace(keyPrefix), logger }),
+    signal,
+  });
+  const server = createApiServer(api);
+  const port = await listen(server, config.port, host);
+  defer('http server', () => closeServer(server, CLOSE_GRACE_MS));
+  return port;
 }
 
 /** A target whose ERP does not answer keeps no figure: the ratio then falls back on the postings we counted. */

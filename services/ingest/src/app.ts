@@ -2,12 +2,15 @@ import { publishTokensOf } from '@breakwater/contracts/publish-tokens';
 import { createAcceptor } from '@breakwater/core/accept';
 import { openQuarantine } from '@breakwater/core/quarantine';
 import { createSourceRecorder } from '@breakwater/core/source-recorder';
+import { createTokenReader } from '@breakwater/core/token-reader';
 import { closeServer, listen } from '@breakwater/runtime/listen';
 import { createIngestMetrics } from '@breakwater/runtime/metrics-ingest';
 import { createRegistry } from '@breakwater/runtime/metrics-process';
 import { startOpsServer } from '@breakwater/runtime/ops-server';
 import type { ServiceContext } from '@breakwater/runtime/service';
 import type { ServiceConfig } from '@breakwater/runtime/service-main';
+import { closeRedis, connectRedis } from '@breakwater/store/connection';
+import { createKeyspace } from '@breakwater/store/keys';
 import { createRouter } from './router.ts';
 import { createIngestServer } from './server.ts';
 
@@ -44,6 +47,11 @@ export async function start(
   });
   defer('quarantine', () => quarantine.close());
 
+  // A connection of its own: whoever tries tokens is in nobody's way.
+  const tokens = connectRedis(redisUrl, 'producer', logger);
+  defer('tokens', () => closeRedis(tokens));
+  const tokenReader = createTokenReader({ redis: tokens, keys: createKeyspace(keyPrefix), logger });
+
   // Closed after the public server, so that probes see "not ready" while the last requests finish.
   const notReady = (): readonly string[] => (signal.aborted ? ['stopping'] : acceptor.notReady());
   const ops = await startOpsServer({ host, port: config.opsPort, registry, notReady });
@@ -56,6 +64,7 @@ export async function start(
     metrics,
     logger,
     publishTokens: publishTokensOf(breakwater),
+    tokenReader,
     quarantine: (refused) => quarantine.keep(refused),
     isClosing: () => signal.aborted,
   });

@@ -18,7 +18,7 @@ export interface PublishDeps {
   readonly acceptor: Pick<Acceptor, 'accept'>;
   readonly budget: BodyBudget;
   readonly now: () => number;
-  readonly authorize: (request: IncomingMessage) => BearerVerdict;
+  readonly authorize: (request: IncomingMessage) => Promise<BearerVerdict>;
   readonly metrics: IngestMetrics;
   readonly logger: Logger;
   readonly lines: LimitedLines;
@@ -67,8 +67,8 @@ async function receive(
   const receivedAt = deps.now();
   if (request.method !== 'POST')
     return refusal('method_not_allowed', 'Events are published by POST only.', { allow: 'POST' });
-  const authorized = deps.authorize(request);
-  if (!authorized.ok) return refusal(authorized.code, authorized.message, { 'www-authenticate': 'Bearer' });
+  const authorized = await deps.authorize(request);
+  if (!authorized.ok) return refusal(authorized.code, authorized.message, headersOf(authorized.code));
   const read = await readBody(request, response, {
     maxBytes: PUBLISH_LIMITS.requestBytes,
     budget: deps.budget,
@@ -93,6 +93,10 @@ async function receive(
       }
   }
 }
+
+/** RFC 6750 asks for the scheme where a token is missing, wrong, or not enough. */
+const headersOf = (code: ErrorCode): Readonly<Record<string, string>> =>
+  code === 'unavailable' ? RETRY_LATER : { 'www-authenticate': 'Bearer' };
 
 async function judge(
   deps: PublishDeps,

@@ -3,6 +3,7 @@ import { newId } from '@breakwater/contracts/ids';
 import { publishOpenApi } from '@breakwater/contracts/publish-openapi';
 import type { PublishToken } from '@breakwater/contracts/publish-tokens';
 import type { Acceptor } from '@breakwater/core/accept';
+import type { TokenReader } from '@breakwater/core/token-reader';
 import type { SourceRecorder } from '@breakwater/core/source-recorder';
 import { AppError, type ErrorCode, messageOf } from '@breakwater/runtime/errors';
 import { type LimitedLines, limitLines } from '@breakwater/runtime/log-limit';
@@ -32,6 +33,8 @@ export interface RouterDeps {
   readonly logger: Logger;
   /** Bearer tokens of POST /v1/events; without one nobody may publish. */
   readonly publishTokens?: readonly PublishToken[];
+  /** Looks up tokens that were made as data. */
+  readonly tokenReader?: TokenReader;
   /** True once the process is stopping: answers then ask the client to connect anew. */
   readonly isClosing: () => boolean;
   /** ms since the epoch. */
@@ -93,7 +96,7 @@ export function createRouter(deps: RouterDeps): Express {
   app.enable('case sensitive routing');
   app.use(oneHost(answer));
   app.all('/webhooks/:source', webhook);
-  const authorize = createBearerCheck(deps.publishTokens ?? []);
+  const authorize = createBearerCheck(deps.publishTokens ?? [], deps.tokenReader);
   const publishing = { ...receiving, metrics, logger, lines, authorize };
   app.all('/v1/events', async (request, response) => {
     const reply = await publish(publishing, request, response);

@@ -57,7 +57,7 @@ async function check(context: CliContext): Promise<void> {
  * What reading the file does not show: secrets that are no key of their source's algorithm, and what of the ERP targets
  * is made at the start. Calls nobody. Throws AppError config_invalid with the mistakes of both.
  */
-function checkWhatIsBuilt(config: BreakwaterConfig): void {
+export function checkWhatIsBuilt(config: BreakwaterConfig): void {
   const client = createHttpClient({});
   const mistakes = [...verifierMistakes(config), ...mistakesOf(() => createErpTargets(config, client))];
   client.close();
@@ -83,7 +83,7 @@ function mistakesOf(make: () => unknown): string[] {
 }
 
 /** Targets at which "exactly once" ends with the first lost answer. Allowed, since some ERPs offer nothing better. */
-function blindTargets({ erpTargets }: BreakwaterConfig): { target: string; warning: string }[] {
+export function blindTargets({ erpTargets }: BreakwaterConfig): { target: string; warning: string }[] {
   return Object.entries(erpTargets)
     .filter(([, { canFind, dedupes }]) => !canFind && !dedupes)
     .map(([target]) => ({

@@ -17,8 +17,8 @@ local function parse(alarmId)
 end
 local FIELDS = { 'status', 'operator', 'keyGate', 'seq', 'nextAttemptAt', 'scheduleMade', 'attempts', 'run', 'runUntil', 'runTrigger', 'runAt',
   'runToken', 'runProbe', 'replayId', 'lastReplayId', 'interruptions', 'heldFrom', 'parkedAt', 'doubt', 'settleAt', 'restartSeq', 'lookupFor',
-  'lookups', 'created', 'found', 'replayRun' }
-local TEXTS = { status = 1, operator = 1, keyGate = 1, runTrigger = 1, runToken = 1, replayId = 1, lastReplayId = 1, heldFrom = 1, lookupFor = 1, replayRun = 1 }
+  'lookups', 'created', 'found', 'createdAt', 'class', 'replayRun' }
+local TEXTS = { status = 1, operator = 1, keyGate = 1, runTrigger = 1, runToken = 1, replayId = 1, lastReplayId = 1, heldFrom = 1, lookupFor = 1, class = 1, replayRun = 1 }
 local function load(P, id)
   local v = redis.call('HMGET', key(P, id), unpack(FIELDS))
   if not v[1] then return nil end
@@ -135,11 +135,23 @@ local function drop_replay(P, d, now, why)
   unpark(P, d, d.id .. '-r' .. d.replayId)
   put(P, d, 'replayId', '')
 end
+-- The index of why a delivery is not there: the class of its latest attempt, none after a success. Ordered by creation, so that a list
+-- of one class stays in order while its deliveries are tried again.
+local SUCCESS = { sent = 1, posted = 1, already_posted = 1 }
+local function set_class(P, d, class)
+  if SUCCESS[class] then class = '' end
+  if d.class == class then return end
+  local index = P .. 'index:' .. d.operator .. ':why:'
+  if d.class ~= '' then redis.call('ZREM', index .. d.class, d.id) end
+  if class ~= '' then redis.call('ZADD', index .. class, d.createdAt, d.id) end
+  put(P, d, 'class', class)
+end
 -- Appended, never rewritten: HSETNX. At most 64 bytes, else the hash leaves its compact encoding (522 B -> 2.1 KB).
 local function append_attempt(P, d, now, class, code)
   local due = d.runTrigger == 'schedule' and d.nextAttemptAt > 0 and d.nextAttemptAt or d.runAt -- a replay has no time of its own to be late for
   local row = string.sub(d.runTrigger, 1, 1) .. '|' .. d.runAt .. '|' .. math.max(0, d.runAt - due) .. '|' .. (now - d.runAt) .. '|' .. class .. '|' .. code
   redis.call('HSETNX', key(P, d.id), 'a' .. d.run, string.sub(row, 1, 64))
+  set_class(P, d, class)
 end
 local function clear_run(P, d)
   redis.call('HDEL', key(P, d.id), 'run', 'runUntil', 'runTrigger', 'runAt', 'runToken', 'runProbe')
@@ -153,6 +165,7 @@ end
 local function watch_run(P, d) if d.run > 0 then redis.call('ZADD', alarms(P, d.id), d.runUntil, alarm_id(d)) end end
 local function unwatch_run(P, d) redis.call('ZREM', alarms(P, d.id), alarm_id(d)) end
 local function mark_sent(P, d, now, attempt)
+  set_class(P, d, '')
   leave_run(P, d, 'sent', '', now)
   disarm(P, d); drop_replay(P, d, now) -- a replay asked for before this success is moot: nobody acknowledged a second send
   watch_run(P, d)

@@ -42,6 +42,8 @@ local function create(id, destination, entry)
   if erp_target(destination) then count(P, 'expected:' .. erp_target(destination), 1) end
   redis.call('ZADD', P .. 'index:' .. operator .. ':pending', now, id)
   redis.call('ZADD', P .. 'index:' .. operator .. ':to:' .. destination, now, id)
+  redis.call('ZADD', P .. 'index:' .. operator .. ':from:' .. source, now, id)
+  redis.call('ZADD', P .. 'index:' .. operator .. ':all', now, id)
   redis.call('ZADD', P .. 'open:' .. label(destination), now, id)
   redis.call('ZADD', alarms(P, id), now + p.graceMs, id .. '-1')
   return true

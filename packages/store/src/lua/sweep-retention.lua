@@ -20,6 +20,9 @@ local function remove(id)
   count(P, 'expired:' .. label(d.destination), 1)
   redis.call('ZREM', P .. 'index:' .. d.operator .. ':' .. d.status, id)
   redis.call('ZREM', P .. 'index:' .. d.operator .. ':to:' .. d.destination, id)
+  redis.call('ZREM', P .. 'index:' .. d.operator .. ':from:' .. (redis.call('HGET', P .. 'event:' .. event_of(id), 'source') or ''), id)
+  redis.call('ZREM', P .. 'index:' .. d.operator .. ':all', id)
+  set_class(P, d, '')
   local reference = erp_target(d.destination) and redis.call('HGET', key(P, id), 'reference')
   local references = P .. 'references:' .. d.destination
   if reference and redis.call('HGET', references, reference) == id then redis.call('HDEL', references, reference) end

@@ -12,9 +12,22 @@ export interface Picture {
   readonly waiting: ReadonlyMap<string, readonly string[]>;
   readonly gates: ReadonlySet<string>;
   readonly byStatus: ReadonlyMap<string, readonly string[]>;
+  readonly byClass: ReadonlyMap<string, readonly string[]>;
+  readonly all: readonly string[];
   readonly runs: ReadonlyMap<string, Record_>;
 }
 
+/** Classes that the model's attempts fail with. */
+const CLASSES = [
+  'timeout_response',
+  'failed',
+  'gone',
+  'unknown',
+  'rejected',
+  'absent',
+  'interrupted',
+  'reference_conflict',
+];
 const GATES = [...Object.keys(DESTINATIONS), 'erp_looks/x', 'erp_looks/y', 'retries'];
 
 /** Every key given, as JSON texts: one step, and one short reply, since this is asked for after every operation. */
@@ -41,6 +54,8 @@ export async function takePicture(
     keys.gates,
     ...GATES.map((gate) => keys.waiting(gate)),
     ...DELIVERY_STATUSES.map((status) => keys.byStatus('default', status)),
+    ...CLASSES.map((each) => keys.byClass('default', each)),
+    keys.byOperator('default'),
     ...ids.map((id) => keys.delivery(id)),
     ...runs.map((run) => keys.replayRun(run)),
   ];
@@ -57,8 +72,10 @@ export async function takePicture(
   };
   const [time, ledger, deliveries, erp, gates, ...rest] = texts;
   const records = new Map<string, Record_>();
+  const classesAt = GATES.length + DELIVERY_STATUSES.length;
+  const allAt = classesAt + CLASSES.length;
   for (const [index, id] of ids.entries()) {
-    const text = rest[GATES.length + DELIVERY_STATUSES.length + index] ?? '';
+    const text = rest[allAt + 1 + index] ?? '';
     const known = before?.records.get(id);
     records.set(id, known && textOf.get(known) === text ? known : remember(hash(text), text));
   }
@@ -70,12 +87,9 @@ export async function takePicture(
     gates: new Set(list(gates)),
     waiting: new Map(GATES.map((gate, index) => [gate, list(rest[index])])),
     byStatus: new Map(DELIVERY_STATUSES.map((status, index) => [status, list(rest[GATES.length + index])])),
-    runs: new Map(
-      runs.map((run, index) => [
-        run,
-        hash(rest[GATES.length + DELIVERY_STATUSES.length + ids.length + index]),
-      ]),
-    ),
+    byClass: new Map(CLASSES.map((each, index) => [each, list(rest[classesAt + index])])),
+    all: list(rest[allAt]),
+    runs: new Map(runs.map((run, index) => [run, hash(rest[allAt + 1 + ids.length + index])])),
     records,
   };
 }
@@ -139,7 +153,15 @@ function checkCounters(world: World, { records, ledger }: Picture): void {
     if ((ledger[field] ?? 0) !== value) fail(`ledger ${field} is ${ledger[field]}, the records say ${value}`);
 }
 
-function checkIndexes({ records, byStatus }: Picture): void {
+function checkIndexes({ records, byStatus, byClass, all }: Picture): void {
+  const existing = [...records].filter(([, record]) => record['status'] !== undefined).map(([id]) => id);
+  if (existing.toSorted().join() !== [...all].toSorted().join())
+    fail('the index of all deliveries is not the records', { all, existing });
+  for (const [each, listed] of byClass) {
+    const real = [...records].filter(([, record]) => record['class'] === each).map(([id]) => id);
+    if (real.toSorted().join() !== [...listed].toSorted().join())
+      fail(`the index of ${each} is not its records`, { listed, real });
+  }
   for (const [status, listed] of byStatus) {
     const real = [...records].filter(([, record]) => record['status'] === status).map(([id]) => id);
     if (real.toSorted().join() !== [...listed].toSorted().join())
@@ -168,6 +190,7 @@ function checkReachable(id: string, record: Record_, { alarms, waiting }: Pictur
 
 /** Rows are appended, never rewritten, and numbers only grow. */
 function checkRows(id: string, record: Record_, before: Record_): void {
+  checkClass(id, record);
   for (const [field, row] of rowsOf(before))
     if (record[field] !== row)
       fail(`row ${field} of ${id} was rewritten`, { before: row, now: record[field] });
@@ -178,6 +201,22 @@ function checkRows(id: string, record: Record_, before: Record_): void {
   if (record['run'] !== undefined && record[`a${record['run']}`] !== undefined)
     fail(`attempt ${record['run']} of ${id} has a row and is in flight`);
 }
+
+/** The class of a record is that of its latest row, unless a success was learnt late: then it may be none. */
+function checkClass(id: string, record: Record_): void {
+  const rows = rowsOf(record);
+  const latest = rows
+    .filter(([field]) => field.startsWith('a'))
+    .toSorted(([a], [b]) => Number(b.slice(1)) - Number(a.slice(1)))[0]?.[1]
+    .split('|')[4];
+  const known = record['class'] ?? '';
+  if (known !== '' && known !== latest)
+    fail(`${id} is listed under ${known}, its latest attempt says ${latest}`);
+  const late = rows.some(([field, row]) => field.startsWith('l') && SUCCESS.has(row.split('|')[1] ?? ''));
+  if (known === '' && CLASSES.includes(latest ?? '') && !late)
+    fail(`${id} failed with ${latest} and is listed nowhere`, record);
+}
+const SUCCESS: ReadonlySet<string> = new Set(['sent', 'posted', 'already_posted']);
 
 function checkSlots({ records, now }: Picture): void {
   const flying = [...records].filter(([, record]) => inFlight(record, now));

@@ -1,0 +1,100 @@
+import { isUtf8 } from 'node:buffer';
+import { DELIVERY_STATUSES } from '@breakwater/contracts/delivery';
+import { deliveryId, eventKey } from '@breakwater/contracts/ids';
+import { listAudit } from '@breakwater/core/audit-log';
+import { AppError } from '@breakwater/runtime/errors';
+import { readDeliveries } from '@breakwater/store/deliveries';
+import { readEvent } from '@breakwater/store/events';
+import { countByStatus } from '@breakwater/store/indexes';
+import { type Ledger, readLedger } from '@breakwater/store/ledger';
+import { type ApiDeps, defined, type Handlers } from '../call.ts';
+import { viewOfDelivery } from './deliveries.ts';
+
+/** An event may have thousands of destinations; the list of deliveries pages through them all. */
+const DELIVERIES_SHOWN = 100;
+
+/** Events, counters and the audit log. */
+export function overviewHandlers(deps: ApiDeps): Pick<Handlers, 'getEvent' | 'getStats' | 'listAudit'> {
+  const { redis, keys, config } = deps;
+  return {
+    async getEvent({ operator, params, query }) {
+      const { source, eventId } = params;
+      const event = await readEvent(redis, keys, eventKey(operator, source, eventId));
+      if (!event)
+        throw new AppError(
+          'not_found',
+          `No event ${eventId} of source ${source} belongs to operator ${operator}.`,
+        );
+      const { body, plan, ...facts } = event;
+      const ids = plan.slice(0, DELIVERIES_SHOWN).map(({ d }) => deliveryId(event.key, d));
+      const deliveries = await readDeliveries(redis, keys, ids);
+      return {
+        answer: {
+          ...facts,
+          bodyBytes: body.length,
+          unrouted: plan.length === 0,
+          ...(query.body && { body: encode(body) }),
+          deliveries: deliveries.map(viewOfDelivery),
+          erpDocuments: deliveries
+            .filter(
+              ({ destination, status, receipt }) =>
+                destination.kind === 'erp' && (status === 'sent' || receipt !== null),
+            )
+            .map(({ id, destination, reference, receipt }) => ({
+              target: destination.name,
+              delivery: id,
+              reference,
+              receipt,
+            })),
+        },
+      };
+    },
+    async getStats({ operator, caller }) {
+      const ledger = await readLedger(redis, keys);
+      const own = Object.entries(config.sources).filter(([, source]) => source.operator === operator);
+      return {
+        answer: {
+          operator,
+          deliveries: await countByStatus(redis, keys, operator, DELIVERY_STATUSES),
+          sources: own.map(([source]) => ({
+            source,
+            accepted: ledger.accepted.get(source) ?? 0,
+            unrouted: ledger.unrouted.get(source) ?? 0,
+          })),
+          fleet: caller.scope.operator === null ? viewOfFleet(ledger, Object.keys(config.erpTargets)) : null,
+        },
+      };
+    },
+    async listAudit({ operator, caller, query }) {
+      const { action, limit, cursor } = query;
+      const everybody = caller.scope.operator === null && query.operator === undefined;
+      return {
+        answer: await listAudit(
+          redis,
+          keys,
+          defined({ operator: everybody ? undefined : operator, action }),
+          defined({ limit, cursor }),
+        ),
+      };
+    },
+  };
+}
+
+const encode = (body: Buffer) =>
+  isUtf8(body)
+    ? { encoding: 'utf8' as const, text: body.toString('utf8') }
+    : { encoding: 'base64' as const, text: body.toString('base64') };
+
+const viewOfFleet = (ledger: Ledger, targets: readonly string[]) => ({
+  deliveries: Object.fromEntries(
+    [...ledger.deliveries].map(([destination, statuses]) => [destination, Object.fromEntries(statuses)]),
+  ),
+  targets: targets.map((target) => ({
+    target,
+    expected: ledger.expected.get(target) ?? 0,
+    postings: ledger.postings.get(target) ?? 0,
+    resolved: ledger.resolved.get(target) ?? 0,
+  })),
+  interrupted: ledger.interrupted,
+  autoPauses: ledger.autoPauses,
+});

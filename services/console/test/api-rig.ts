@@ -1,0 +1,248 @@
+import { BreakwaterConfig } from '@breakwater/contracts/config';
+import { deliveryId, erpDestination, eventKey, newId } from '@breakwater/contracts/ids';
+import { type Finding, noFindings, type ReconciliationSummary } from '@breakwater/contracts/reconciliation';
+import { changeBulkReplay, startBulkReplay } from '@breakwater/core/bulk-replay';
+import { openDeliveries } from '@breakwater/core/delivery-deps';
+import { addEndpoint } from '@breakwater/core/endpoints';
+import { createTokenReader } from '@breakwater/core/token-reader';
+import { createToken } from '@breakwater/core/tokens';
+import { createGuardedClient } from '@breakwater/http/egress';
+import { closeServer, listen } from '@breakwater/runtime/listen';
+import { createLogger } from '@breakwater/runtime/logger';
+import { createSecretBox } from '@breakwater/store/secret-box';
+import { freePort } from '../../../test/support/free-port.ts';
+import { sharedRedisUrl } from '../../../test/support/redis.ts';
+import { type ApiOptions, createApi } from '../src/api.ts';
+import type { ApiDeps } from '../src/call.ts';
+import { createApiServer } from '../src/api-server.ts';
+
+export const ADMIN = 'the-admin-token';
+export const OPERATORS = ['acme', 'globex'] as const;
+export type Operator = (typeof OPERATORS)[number];
+
+const source = (operator: string) => ({
+  operator,
+  secrets: [{ id: 'a', value: 'source-secret' }],
+  auth: { kind: 'signature', algorithm: 'hmac-sha256', signature: { header: 'x', encoding: 'hex' } },
+  eventId: { pointer: '/id' },
+});
+
+export const CONFIG = BreakwaterConfig.parse({
+  adminToken: ADMIN,
+  egress: { allowHttp: true, allow: ['127.0.0.0/8'] },
+  encryptionKeys: Buffer.alloc(32, 1).toString('base64'),
+  deliveries: { retrySchedule: ['0s'] },
+  sources: Object.fromEntries(OPERATORS.map((operator) => [`${operator}-shop`, source(operator)])),
+  erpTargets: {
+    receipts: {
+      owner: 'integration',
+      document: '{ "id": event.data.id }',
+      reference: 'source & ":" & eventId',
+      adapter: { kind: 'http', baseUrl: 'http://127.0.0.1:8090', post: { path: '"/receipts"' } },
+    },
+  },
+  routes: OPERATORS.map((operator) => ({ source: `${operator}-shop`, target: 'receipts' })),
+});
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  // oxlint-disable-next-line typescript/no-explicit-any -- its shape is the route's, which the tests assert
+  readonly json: any;
+  readonly text: string;
+}
+
+export interface CallOptions {
+  readonly token?: string;
+  readonly body?: unknown;
+  /** Instead of `body`, as it is. */
+  readonly raw?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** The admin API on a port of its own, on real records in a key space of its own. */
+export async function startConsole(options: Partial<ApiOptions> & { readonly redisUrl?: string } = {}) {
+  const stack = new AsyncDisposableStack();
+  const logger = createLogger({ service: 'test', level: 'silent' });
+  const { redisUrl = sharedRedisUrl(), ...more } = options;
+  const keyPrefix = `t${newId()}`;
+  const store = openDeliveries(
+    { redisUrl, keyPrefix, breakwater: CONFIG },
+    { logger, defer: (_label, close) => stack.defer(async () => void (await close())) },
+  );
+  const client = createGuardedClient(CONFIG.egress, CONFIG.samples);
+  stack.defer(() => client.close());
+  const deps = { ...store, config: CONFIG, secrets: createSecretBox(CONFIG.encryptionKeys), client };
+  const { redis, keys } = store;
+  await redis.ping(); // before it is ready, callers are sent away
+  let now = 0;
+  const api = createApi({
+    deps,
+    // Its clock stands still: what it has once looked up it knows for good, and no look-up comes in between.
+    tokenReader: createTokenReader({ redis, keys, logger, now: () => now }),
+    rate: { perSecond: 1_000, burst: 10_000 },
+    signal: new AbortController().signal,
+    ...more,
+  });
+  const server = createApiServer(api);
+  const port = await listen(server, 0, '127.0.0.1');
+  const closedPort = await freePort();
+  stack.defer(() => closeServer(server, 1_000));
+
+  const call = async (
+    method: string,
+    path: string,
+    { token = ADMIN, body, raw, headers = {} }: CallOptions = {},
+  ): Promise<Answer> => {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, {
+      method,
+      headers: {
+        ...(token !== '' && { authorization: `Bearer ${token}` }),
+        ...((body !== undefined || raw !== undefined) && { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(raw !== undefined ? { body: raw } : body !== undefined && { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      json: text === '' ? undefined : JSON.parse(text),
+    };
+  };
+  return {
+    ...deps,
+    port,
+    call,
+    /** Makes what is known of tokens grow old. */
+    pass: (ms: number) => (now += ms),
+    token: async (scope: string, expiresInMs: number | null = null) =>
+      createToken(store, { name: `of ${scope}`, scope, expiresInMs }, 'tester'),
+    things: (operator: Operator): Promise<Things> => makeThings(deps, operator, closedPort),
+    close: () => stack.disposeAsync(),
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+export type Console = Awaited<ReturnType<typeof startConsole>>;
+
+export interface Things {
+  readonly operator: Operator;
+  readonly endpoint: string;
+  readonly source: string;
+  readonly eventId: string;
+  readonly delivery: string;
+  readonly run: string;
+}
+
+/** One of each kind of thing that an operator can have. */
+async function makeThings(
+  deps: Omit<ApiDeps, 'client'>,
+  operator: Operator,
+  closedPort: number,
+): Promise<Things> {
+  const { transitions, redis, keys } = deps;
+  const { endpoint } = await addEndpoint(
+    deps,
+    {
+      operator,
+      url: `http://127.0.0.1:${closedPort}/${operator}`,
+      sources: [`${operator}-shop`],
+      headers: { 'x-key': `${operator}-header-value` },
+      // Nobody listens there, which is found out at once.
+      timeoutMs: 1_000,
+    },
+    'tester',
+  );
+  const eventId = `evt-${operator}-${newId()}`;
+  const key = eventKey(operator, `${operator}-shop`, eventId);
+  const plan = [{ d: endpoint.id }, { d: erpDestination('receipts') }];
+  await transitions.recordEvent({
+    eventKey: key,
+    source: `${operator}-shop`,
+    operator,
+    plan,
+    fields: {
+      eventId,
+      type: 'order.paid',
+      entity: '',
+      contentType: 'application/json',
+      receivedAt: Date.now(),
+      encoding: 'utf8',
+      body: `{"of":"${operator}"}`,
+    },
+    from: 0,
+    count: 100,
+    replan: false,
+  });
+  const delivery = deliveryId(key, endpoint.id);
+  const begun = await transitions.beginAttempt(delivery, `${delivery}-1`, newId());
+  if (begun.kind !== 'go') throw new Error(`it did not begin: ${begun.kind}`);
+  await transitions.endAttempt({
+    delivery,
+    alarmId: `${delivery}-1`,
+    attempt: begun.go.attempt,
+    outcome: 'failed',
+    class: 'http_5xx',
+    code: '503',
+    handOffToken: '',
+  });
+  const run = await startBulkReplay(
+    { redis, keys },
+    {
+      selection: { operator, status: 'dead_letter', eventId },
+      filter: `of ${operator}`,
+      mode: 'single',
+      acknowledged: false,
+      reason: `because of ${operator}`,
+      actor: 'tester',
+      stopAfter: 0,
+      perSecond: 1,
+      destinationPerSecond: undefined,
+    },
+  );
+  if (!run) throw new Error('the run found nothing');
+  // An operator may have few that run at the same time.
+  const by = { operator, actor: 'tester', reason: 'it is only to be looked at' };
+  await changeBulkReplay({ redis, keys }, { ...by, id: run.id, action: 'cancel' });
+  await findMissing(deps, operator, eventId);
+  return { operator, endpoint: endpoint.id, source: `${operator}-shop`, eventId, delivery, run: run.id };
+}
+
+/** As if the latest scheduled reconciliation had missed the posting of an event too. */
+async function findMissing(
+  { redis, keys }: Pick<ApiDeps, 'redis' | 'keys'>,
+  operator: Operator,
+  eventId: string,
+): Promise<void> {
+  const key = keys.reconciliation('receipts');
+  const finding: Finding = {
+    kind: 'missing',
+    why: 'past_due',
+    target: 'receipts',
+    operator,
+    source: `${operator}-shop`,
+    eventId,
+    receipts: [],
+    at: Date.now(),
+    detail: 'it is due and no attempt has begun',
+    next: 'look at the erp-consumer',
+    by: 'records',
+  };
+  const findings = [...(JSON.parse((await redis.hget(key, 'findings')) ?? '[]') as Finding[]), finding];
+  const summary: ReconciliationSummary = {
+    target: 'receipts',
+    startedAt: Date.now(),
+    tookMs: 1,
+    since: 0,
+    until: Date.now(),
+    events: findings.length,
+    deliveries: findings.length,
+    open: findings.length,
+    counts: { ...noFindings(), missing: findings.length },
+    kept: findings.length,
+    deepAt: null,
+    deep: { kind: 'off' },
+  };
+  await redis.hset(key, { findings: JSON.stringify(findings), summary: JSON.stringify(summary) });
+}
