@@ -22,18 +22,14 @@ export interface Deployment {
   readonly run: (...args: string[]) => Promise<string>;
   /** Any command of the CLI with --json, in a container. */
   readonly json: <T>(...args: string[]) => Promise<T>;
-  /** From now on `up` publishes ingest on a range, as several replicas need it; before, on one port. */
-  readonly openPorts: () => void;
-  /** Where the replicas of ingest are published now. */
-  readonly ingestUrls: () => Promise<readonly string[]>;
+  /** Where ingest is published, whatever happens to its replicas. */
+  readonly ingestUrl: string;
   /** Ids of a service's running containers. */
   readonly containers: (service: string) => Promise<readonly string[]>;
   /** Plain `docker <args>`; throws unless it exits with 0. */
   readonly docker: (...args: string[]) => Promise<string>;
   readonly destroy: () => Promise<void>;
 }
-
-const PORTS_FOR_INGEST = 6;
 
 /**
  * A subnet for the profile `demo`. The engine takes over the machine's route to it, so it is none that this machine is in;
@@ -49,7 +45,7 @@ function freeSubnet(): string {
 }
 
 export async function createDeployment(): Promise<Deployment> {
-  const first = await freePort();
+  const ingestPort = await freePort();
   const files = ['docker-compose.yml'];
   if (!hasImage('grafana/grafana:11.6.4')) files.push('test/compose/without-grafana.yml');
   const env: NodeJS.ProcessEnv = {
@@ -57,7 +53,7 @@ export async function createDeployment(): Promise<Deployment> {
     COMPOSE_PROJECT_NAME: `breakwater-test-${process.pid}`,
     COMPOSE_FILE: files.join(':'),
     COMPOSE_PROGRESS: 'quiet',
-    INGEST_PORTS: String(first),
+    INGEST_PORT: String(ingestPort),
     CONSOLE_PORT: String(await freePort()),
     DEMO_NETWORK: freeSubnet(),
     RETRY_SCHEDULE: '0s,1s,2s,4s,8s,15s', // a storm with kills must not take minutes
@@ -80,14 +76,10 @@ export async function createDeployment(): Promise<Deployment> {
     compose,
     run,
     docker: must,
-    openPorts: () => void (env['INGEST_PORTS'] = `${first}-${first + PORTS_FOR_INGEST - 1}`),
+    ingestUrl: `http://127.0.0.1:${ingestPort}`,
     containers,
     async json<T>(...args: string[]) {
       return JSON.parse(await run('run', '--rm', '-T', 'cli', ...args, '--json')) as T;
-    },
-    async ingestUrls() {
-      const ports = await Promise.all((await containers('ingest')).map((id) => must('port', id, '8080/tcp')));
-      return ports.map((port) => `http://${lines(port)[0]}`);
     },
     destroy: async () =>
       void (await compose('--profile', 'demo', '--profile', 'tools', 'down', '--volumes', '--timeout', '20')),
