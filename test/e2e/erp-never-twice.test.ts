@@ -44,7 +44,14 @@ async function setFaults(faults: Record<string, unknown>): Promise<void> {
 
 /** How many documents each reference has. */
 async function documents(): Promise<Map<string, number>> {
-  const answer = await fetch(`${erpUrl()}/api/receipts?limit=1000`);
+  // The faults hit this request too.
+  const answer = await waitUntil(
+    async () => {
+      const tried = await fetch(`${erpUrl()}/api/receipts?limit=1000`);
+      return tried.ok && tried;
+    },
+    { what: 'the list of documents', timeoutMs: 30_000 },
+  );
   const { receipts } = (await answer.json()) as { receipts: { external_reference: string }[] };
   const counts = new Map<string, number>();
   for (const { external_reference: reference } of receipts)
