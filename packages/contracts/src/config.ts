@@ -12,7 +12,7 @@ import { ErpTarget, Route } from './target-config.ts';
 const NAME = /^[a-z0-9](?:[a-z0-9_-]{0,61}[a-z0-9])?$/;
 const name = z.string().regex(NAME, 'expected lower-case letters, digits, - and _, at most 63');
 
-/** The fixed schedule of DESIGN 5: each entry is the wait before one attempt, the first one immediately. */
+/** The fixed schedule: each entry is the wait before one attempt, the first one immediately. */
 export const DEFAULT_SCHEDULE_MS: readonly number[] = [0, 60_000, 300_000, 900_000, 3_600_000, 21_600_000];
 
 const Delivery = z.strictObject({

@@ -1,6 +1,6 @@
 import type { DestinationKind } from './ids.ts';
 
-/** The states of a delivery; DESIGN 3 says what each means. */
+/** The states of a delivery; ARCHITECTURE.md says what each means. */
 export const DELIVERY_STATUSES = ['pending', 'failed', 'sent', 'dead_letter', 'held', 'resolved'] as const;
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 

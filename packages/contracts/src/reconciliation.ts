@@ -1,4 +1,4 @@
-/** What a reconciliation finds; DESIGN 7's words. */
+/** What a reconciliation finds. */
 export const FINDING_KINDS = ['missing', 'dead_lettered', 'duplicate', 'unknown', 'foreign'] as const;
 export type FindingKind = (typeof FINDING_KINDS)[number];
 

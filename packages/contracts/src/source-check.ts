@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { duration } from './duration.ts';
 import { headerName, pointer, SignedPart } from './source-parts.ts';
 
-/** Any of these may match per request; more would be an attacker's way to make us hash (the rule of work, DESIGN 4). */
+/** Any of these may match per request; more would be an attacker's way to make us hash (the rule of work). */
 export const MAX_SECRETS = 10;
 /** Where the request names its key only that one is tried, so there may be more (Klarna: 50). */
 export const MAX_SELECTED_SECRETS = 50;

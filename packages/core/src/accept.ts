@@ -97,7 +97,7 @@ const claimBytes = async (
 const unavailable = (message: string): AcceptResult => ({ kind: 'unavailable', message });
 
 /**
- * The accept step (DESIGN 4). One atomic Redis command claims the event id and queues the event, so a crash at any point
+ * The accept step. One atomic Redis command claims the event id and queues the event, so a crash at any point
  * loses nothing acknowledged and strands nothing. Every job gets a fresh id that also carries a hash of the body: the id
  * that owns the claim comes back, which tells a duplicate from our own resent command, and a differing body from a repeat.
  */

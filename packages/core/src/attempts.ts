@@ -249,6 +249,6 @@ function reportGate(
     logger.warn({ endpoint, delivery }, 'the endpoint works again: its automatic pause is over');
 }
 
-/** The closed set of the metric's outcome label: DESIGN 3's words. */
+/** The closed set of the metric's outcome label. */
 const outcomeLabel = (outcome: EndInput['outcome']): string =>
   outcome === 'sent' || outcome === 'posted' || outcome === 'already_posted' ? 'sent' : 'failed';

@@ -5,7 +5,7 @@ import { alreadyResolved, endpointRemoved, expired } from './replay-check.ts';
 import type { ReplayInput } from '@breakwater/store/replay-answer';
 import type { Transitions } from '@breakwater/store/transitions';
 
-/** Shown wherever replay is offered (DESIGN 5). */
+/** Shown wherever replay is offered. */
 export const REPLAY_NOTICE =
   'Replay repeats the message, not the money. Reconcile monetary effects by their original financial key.';
 

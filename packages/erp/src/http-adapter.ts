@@ -19,7 +19,7 @@ const MAX_FIND_ANSWER_BYTES = 4 * 1024 * 1024;
 const MAX_COUNT_ANSWER_BYTES = 64 * 1024;
 
 /**
- * Makes the `http` adapter: any JSON API, described by configuration (DESIGN 6). The client is shared and not closed
+ * Makes the `http` adapter: any JSON API, described by configuration. The client is shared and not closed
  * here. Throws AppError config_invalid that lists every mistake: the place, and for an expression the position.
  */
 export function createHttpAdapter(config: HttpAdapter, client: HttpClient): ErpAdapter {

@@ -17,7 +17,7 @@ export interface PostReading {
 /** Names of documents are short; a longer one is an expression that caught the whole answer. */
 const MAX_RECEIPT_LENGTH = 256;
 
-/** What an outcome of a post means (DESIGN 6). `input` is what the receipt's expression sees besides the answer. */
+/** What an outcome of a post means. `input` is what the receipt's expression sees besides the answer. */
 export async function interpretPost(
   reading: PostReading,
   outcome: HttpOutcome,

@@ -14,7 +14,7 @@ const port = wholeNumber(0, 65_535);
 
 const SCHEDULE_MAX = 50; // as in the file
 
-/** Settings that every process reads from its environment (DESIGN 8). */
+/** Settings that every process reads from its environment. */
 export const Environment = z.object({
   BREAKWATER_CONFIG: z.string().min(1).default('breakwater.config.yaml'),
   REDIS_URL: z

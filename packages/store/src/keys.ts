@@ -3,7 +3,7 @@ import { type QueueName, QUEUES } from '@breakwater/contracts/jobs';
 
 /**
  * Every Redis key of Breakwater. All keys of one deployment carry one hash tag, so that a script may touch them in one
- * step (Redis Cluster needs that; DESIGN 9 adds more shards). Scripts build the same names from `prefix`; the tidy test
+ * step (Redis Cluster needs that; more shards may come). Scripts build the same names from `prefix`; the tidy test
  * compares both with the table in ARCHITECTURE.md.
  */
 export interface Keyspace {
@@ -105,7 +105,7 @@ export interface Keyspace {
   readonly idempotency: (hash: string) => string;
 }
 
-const SHARD = 0; // one shard until SHARDS comes (DESIGN 9)
+const SHARD = 0; // one shard carries a deployment to thousands of events a second
 
 export function createKeyspace(deployment: string): Keyspace {
   const tag = `{${deployment}:${SHARD}}`;
