@@ -147,6 +147,18 @@ test('resuming is a ramp: one at first, one more with each success, up to the ca
   expect(await store.redis.hget(store.keys.gate(endpoint), 'ramp')).toBeNull();
 });
 
+test('a held delivery whose turn comes while a replay of it is in flight is held no more', async () => {
+  const store = new Store({ ...AT_ONCE });
+  const endpoint = await store.endpoint(3);
+  const [first = '', second = ''] = await deliveries(store, endpoint, 2);
+  await store.pause(endpoint);
+  for (const id of [first, second]) await store.begin(id);
+  await store.resume(endpoint); // lets one go
+  await store.goReplay(second);
+  await store.attempt(first, 'sent');
+  expect([await store.status(second), await store.waiting(endpoint)]).toEqual(['pending', []]);
+});
+
 test('what failed before the pause is failed again after it, with its schedule where it was', async () => {
   const store = new Store(AT_ONCE);
   const endpoint = await store.endpoint(1);

@@ -173,7 +173,10 @@ local function release(P, g, now, defaults, handOffToken, queued)
       local p = own or policy_of(P, defaults, d.destination)
       local ans = admit(P, d, alarmId, trigger, what, now, p, '')
       if ans then
-        if ans[1] ~= 'stale' then redis.call('ZADD', alarms(P, id), now + ans[2], alarmId) end -- busy or early: the sweeper queues it
+        if ans[1] ~= 'stale' then -- busy (with a replay) or early: the sweeper queues it, and it is held no more
+          if trigger == 'schedule' then unhold(P, d, now) end
+          redis.call('ZADD', alarms(P, id), now + ans[2], alarmId)
+        end
         if ans[1] == 'stale' and ans[3] ~= '' then redis.call('ZADD', alarms(P, id), 'NX', now, ans[3]) end
       else
         local closed, reason, probe = closed_gate(P, d, now, p)
