@@ -36,7 +36,7 @@ async function runChecks(): Promise<readonly string[]> {
 
 async function runJest(
   args: readonly string[],
-): Promise<{ readonly code: number; readonly report: JestReport }> {
+): Promise<{ readonly code: number; readonly interrupted: boolean; readonly report: JestReport }> {
   const directory = mkdtempSync(join(tmpdir(), 'breakwater-jest-'));
   const outputFile = join(directory, 'report.json');
   const command = [
@@ -45,12 +45,12 @@ async function runJest(
     'node_modules/jest/bin/jest.js',
   ];
   try {
-    const { code } = await runChild(
+    const { code, interrupted } = await runChild(
       process.execPath,
       [...command, '--json', `--outputFile=${outputFile}`, ...args],
       { cwd: root },
     );
-    return { code, report: readReport(outputFile) };
+    return { code, interrupted, report: readReport(outputFile) };
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }
@@ -78,7 +78,10 @@ async function main(args: readonly string[]): Promise<number> {
   const failedChecks = args.length === 0 ? await runChecks() : [];
   const tests = await runJest(args);
   // Last and alone: containers would take the time that the other tests measure.
-  const containers = args.length === 0 ? await runJest(['--config', 'jest.compose.config.ts']) : undefined;
+  const containers =
+    args.length === 0 && !tests.interrupted
+      ? await runJest(['--config', 'jest.compose.config.ts'])
+      : undefined;
   const code = tests.code || (containers?.code ?? 0);
   const report = containers ? mergeReports(tests.report, containers.report) : tests.report;
   if (args.some((arg) => QUESTIONS.includes(arg))) return code;
