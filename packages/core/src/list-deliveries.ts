@@ -2,6 +2,7 @@ import type { Delivery, DeliveryStatus } from '@breakwater/contracts/delivery';
 import { deliveryId, eventKey } from '@breakwater/contracts/ids';
 import { typeMatches } from '@breakwater/contracts/type-pattern';
 import type { Redis } from '@breakwater/store/connection';
+import { deadGroupName } from '@breakwater/store/dead-groups';
 import { readDeliveries } from '@breakwater/store/deliveries';
 import { readPlan } from '@breakwater/store/events';
 import { countInIndexes, type IndexPlace, readIndexPage } from '@breakwater/store/indexes';
@@ -116,6 +117,15 @@ async function chooseIndex(
     ...(failureClass === undefined
       ? []
       : [{ name: 'why', key: keys.byClass(operator, failureClass), ...created }]),
+    ...(status !== 'dead_letter' || destination === undefined || failureClass === undefined
+      ? []
+      : [
+          {
+            name: 'dead',
+            key: keys.byDeadGroup(operator, deadGroupName(destination, failureClass)),
+            ...asked,
+          },
+        ]),
   ];
   const chosen = ways.find(({ name }) => name === begun);
   if (chosen) return chosen;

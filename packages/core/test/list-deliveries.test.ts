@@ -1,57 +1,20 @@
 import { expect, test } from '@jest/globals';
 import type { DeliveryStatus } from '@breakwater/contracts/delivery';
-import { deliveryId, eventKey, newEndpointId, newId } from '@breakwater/contracts/ids';
+import { newEndpointId } from '@breakwater/contracts/ids';
 import type { Redis } from '@breakwater/store/connection';
-import { createKeyspace } from '@breakwater/store/keys';
-import { policyOf } from '@breakwater/store/policy';
-import { Transitions } from '@breakwater/store/transitions';
-import { BreakwaterConfig } from '@breakwater/contracts/config';
 import { startOwnRedis } from '../../../test/support/redis.ts';
 import { type DeliveryQuery, listDeliveries, SCAN_MAX } from '../src/list-deliveries.ts';
 import { afterwards, connect } from './support/acceptor.ts';
+import { openRecords } from './support/records.ts';
 
 const SOURCES = ['shop', 'bank'];
 
-/** Deliveries of several operators in a key space of their own. */
-function openList(redis: Redis = connect()) {
-  const keys = createKeyspace(`t${newId()}`);
-  const policy = policyOf(BreakwaterConfig.parse({ deliveries: { retrySchedule: ['0s', '1h'] } }));
-  const transitions = new Transitions(redis, keys, policy);
-  const record = async (
-    destinations: readonly string[],
-    { operator = 'default', source = 'shop', eventId = newId(), type = 'order.paid' } = {},
-  ): Promise<string[]> => {
-    const key = eventKey(operator, source, eventId);
-    await transitions.recordEvent({
-      eventKey: key,
-      source,
-      operator,
-      plan: destinations.map((d) => ({ d })),
-      fields: { eventId, type },
-      from: 0,
-      count: 1_000,
-      replan: false,
-    });
-    return destinations.map((d) => deliveryId(key, d));
-  };
-  const fail = async (id: string, failureClass: string): Promise<void> => {
-    const alarmId = `${id}-${await redis.hget(keys.delivery(id), 'seq')}`;
-    const begun = await transitions.beginAttempt(id, alarmId, newId());
-    if (begun.kind !== 'go') throw new Error(`it did not begin: ${begun.kind}`);
-    const { attempt } = begun.go;
-    const outcome = failureClass === 'sent' ? 'sent' : 'failed';
-    await transitions.endAttempt({
-      delivery: id,
-      alarmId,
-      attempt,
-      outcome,
-      class: failureClass,
-      code: '',
-      handOffToken: '',
-    });
-  };
+/** Deliveries of several operators, and ways to list them. */
+function openList(redis?: Redis) {
+  const records = openRecords(['0s', '1h'], redis);
+  const { keys } = records;
   const page = (query: Partial<DeliveryQuery>, limit = 50, cursor?: string) =>
-    listDeliveries(redis, keys, { operator: 'default', ...query }, SOURCES, {
+    listDeliveries(records.redis, keys, { operator: 'default', ...query }, SOURCES, {
       limit,
       ...(cursor !== undefined && { cursor }),
     });
@@ -67,7 +30,7 @@ function openList(redis: Redis = connect()) {
     } while (cursor !== undefined);
     return ids;
   };
-  return { redis, keys, record, fail, page, all };
+  return { ...records, page, all };
 }
 
 const many = (count: number): string[] => Array.from({ length: count }, newEndpointId);

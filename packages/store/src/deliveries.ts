@@ -5,7 +5,7 @@ import {
   type Delivery,
   type DeliveryStatus,
 } from '@breakwater/contracts/delivery';
-import { destinationKind, destinationLabel, parseDeliveryId } from '@breakwater/contracts/ids';
+import { destinationKind, destinationName, parseDeliveryId } from '@breakwater/contracts/ids';
 import type { ResponseSample } from '@breakwater/contracts/attempt-result';
 import type { Redis } from 'ioredis';
 import type { Keyspace } from './keys.ts';
@@ -62,7 +62,7 @@ function toDelivery(
     destination: {
       kind: destinationKind(parts.destination),
       id: parts.destination,
-      name: nameOf(parts.destination),
+      name: destinationName(parts.destination),
     },
     reference: record['reference'] ?? eventId,
     status,
@@ -91,9 +91,6 @@ function toDelivery(
     attempts: readAttempts(record),
   };
 }
-
-const nameOf = (destination: string): string =>
-  destinationKind(destination) === 'erp' ? destinationLabel(destination) : destination;
 
 /** Rows a<n> are `s|begunAt|lateMs|durationMs|class|code` (`r|` for a replay), l<n> `at|class|code`; see prelude.lua. */
 function readAttempts(record: Record<string, string>): Attempt[] {
