@@ -9,11 +9,14 @@ import express, { type ErrorRequestHandler, type Express, type Request, type Res
 import { z } from 'zod';
 import type { ApiDeps, Call, Handler, Handlers } from './call.ts';
 import { type Caller, checkAccess, createAuthentication, operatorOf } from './caller.ts';
+import { breakerHandlers } from './handlers/breakers.ts';
 import { deliveryHandlers } from './handlers/deliveries.ts';
 import { endpointHandlers } from './handlers/endpoints.ts';
 import { overviewHandlers } from './handlers/overview.ts';
 import { reconciliationHandlers } from './handlers/reconciliation.ts';
+import { quarantineHandlers } from './handlers/quarantine.ts';
 import { replayHandlers } from './handlers/replays.ts';
+import { sourceHandlers } from './handlers/sources.ts';
 import { tokenHandlers } from './handlers/tokens.ts';
 import { idempotencyKeyOf, once } from './idempotency.ts';
 import { ifVersionOf, judgeBody, judgeParams, parse } from './judge.ts';
@@ -52,6 +55,9 @@ export function createApi(options: ApiOptions): Express {
     ...replayHandlers(deps),
     ...overviewHandlers(deps),
     ...reconciliationHandlers(deps),
+    ...sourceHandlers(deps),
+    ...quarantineHandlers(deps),
+    ...breakerHandlers(deps),
     ...tokenHandlers(deps),
   };
   const identify = createIdentification(options);
