@@ -21,7 +21,8 @@ export interface UiOptions extends VisitDeps {
   readonly logger: Logger;
 }
 
-const PAGES: readonly Page[] = [...overviewPages, ...deliveriesPages, ...deliveryPages];
+/** Every page of a session; the tests in a real browser go through them. */
+export const PAGES: readonly Page[] = [...overviewPages, ...deliveriesPages, ...deliveryPages];
 
 /**
  * Only files of ours run or style anything; what a stranger wrote into an event or an answer is text, and stays text even if
