@@ -75,7 +75,7 @@ interface PageOptions {
 async function groups(context: CliContext, page: PageOptions): Promise<void> {
   const { operator } = context.globals();
   const found = await withStore(context, ({ redis, keys }) =>
-    listDeadLetterGroups(redis, keys, operator, page),
+    listDeadLetterGroups(redis, keys, { operator }, page),
   );
   const now = context.io.now();
   context.print(found, () =>

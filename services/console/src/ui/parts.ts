@@ -108,6 +108,12 @@ export function link(
 export const path = (...segments: readonly string[]): string =>
   `/${segments.map((segment) => encodeURIComponent(segment)).join('/')}`;
 
+/** To an event. A browser takes `.` and `..` in a path for steps, however they are encoded: such an id is asked for. */
+export const eventPath = (source: string, eventId: string): string =>
+  eventId === '.' || eventId === '..'
+    ? link('/events', { source, event: eventId })
+    : path('events', source, eventId);
+
 /** To the next page of a list; there is no way back but the browser's own. */
 export const nextPage = (
   to: string,

@@ -8,10 +8,16 @@ import { serveAssets } from './assets.ts';
 import { createErrorPages } from './error-page.ts';
 import { layout } from './layout.ts';
 import { isNotice, NOTICES, type Page } from './page.ts';
+import { deadLetterPages } from './pages/dead-letters.ts';
 import { deliveriesPages } from './pages/deliveries.ts';
 import { deliveryPages } from './pages/delivery.ts';
+import { eventPages } from './pages/events.ts';
+import { groupReplayPages } from './pages/group-replay.ts';
 import { overviewPages } from './pages/overview.ts';
+import { quarantinePages } from './pages/quarantine.ts';
+import { replayPages } from './pages/replays.ts';
 import { signInForm } from './pages/sign-in.ts';
+import { sourcePages } from './pages/sources.ts';
 import { link } from './parts.ts';
 import { checkForm, checkOrigin, chooseOperator, signIn, signOut, tokenOf } from './session.ts';
 import { formOf, type VisitDeps, visitOf } from './visit.ts';
@@ -21,7 +27,17 @@ export interface UiOptions extends VisitDeps {
   readonly logger: Logger;
 }
 
-const PAGES: readonly Page[] = [...overviewPages, ...deliveriesPages, ...deliveryPages];
+const PAGES: readonly Page[] = [
+  ...overviewPages,
+  ...deliveriesPages,
+  ...deliveryPages,
+  ...deadLetterPages,
+  ...groupReplayPages,
+  ...replayPages,
+  ...eventPages,
+  ...sourcePages,
+  ...quarantinePages,
+];
 
 /**
  * Only files of ours run or style anything; what a stranger wrote into an event or an answer is text, and stays text even if

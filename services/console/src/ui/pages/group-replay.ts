@@ -1,0 +1,177 @@
+import { formatDuration } from '@breakwater/contracts/duration';
+import { newId } from '@breakwater/contracts/ids';
+import { type AppError, type ErrorCode, ERROR_CODES } from '@breakwater/runtime/errors';
+import { html, type SafeHtml } from '@remix-run/html-template';
+import { csrfField, field } from '../forms.ts';
+import { filterOf, findGroup, type FoundGroup, groupLink } from '../groups.ts';
+import type { Answer, Page, Sight, Visit } from '../page.ts';
+import { code, facts, foreign, path, table, when } from '../parts.ts';
+import { orAgain, refusalNote } from '../refusals.ts';
+import { modeChoice } from './delivery.ts';
+
+const AT = '/dead-letters/group/replay';
+/** As the call has it where none is given: an ERP takes that, and ten thousand are done in 8 minutes. */
+const RATE = '20';
+
+/** Replaying a group of dead letters: first what it would do, then how and why, then a run that is started once. */
+export const groupReplayPages: readonly Page[] = [
+  { method: 'get', path: AT, show: (visit) => ask(visit) },
+  {
+    method: 'post',
+    path: AT,
+    show: (visit) =>
+      orAgain(
+        () => start(visit),
+        (refusal) => ask(visit, refusal),
+      ),
+  },
+];
+
+type Started = Answer<'createReplay'>;
+type Plan = Extract<Started, { dryRun: true }>;
+type Run = Extract<Started, { id: string }>;
+const isPlan = (answer: Started): answer is Plan => 'dryRun' in answer;
+const isRun = (answer: Started): answer is Run => 'id' in answer;
+
+/** What chooses the deliveries. Where no attempt was made there is no class to choose by: then it is why they were given up. */
+const choosing = ({ name, newest }: FoundGroup): Record<string, string> => ({
+  ...filterOf(name),
+  ...(name.class === undefined && newest?.reason && { reasonIs: newest.reason }),
+});
+
+const FILTERS = ['endpoint', 'target', 'class', 'reasonIs'] as const;
+
+async function start(visit: Visit): Promise<Sight> {
+  const { form } = visit;
+  const { reason = '', key } = form;
+  const answer = await visit.call('createReplay', {
+    body: {
+      ...filterOf(Object.fromEntries(FILTERS.map((name) => [name, form[name] || undefined]))),
+      reason,
+      mode: modeOf(visit),
+      ...rateOf('perSecond', form),
+    },
+    idempotencyKey: key,
+  });
+  // Where nothing is dead any more there is no run, and the page says so.
+  return isRun(answer) ? { goTo: path('replays', answer.id), notice: 'run_started' } : ask(visit);
+}
+
+const modeOf = ({ form }: Visit): 'single' | 'restart' => (form['mode'] === 'restart' ? 'restart' : 'single');
+
+/** A rate as it was filled in; what is no number is for the call to refuse. */
+const rateOf = (name: string, fields: Readonly<Record<string, string>>): Record<string, number> =>
+  fields[name] ? { [name]: Number(fields[name]) } : {};
+
+/** What a replay would do now, at the rate asked for, and the form that starts it. */
+async function ask(visit: Visit, refusal?: AppError): Promise<Sight> {
+  const found = await findGroup(visit);
+  const title = 'Replay dead letters of one cause';
+  const back = html`<p><a class="button" href="${groupLink(found.name)}">Back to the group</a></p>`;
+  const answer = await visit.call('createReplay', {
+    body: {
+      ...choosing(found),
+      dryRun: true,
+      reason: 'to see what it would do',
+      ...(refusal ? {} : rateOf('perSecond', visit.query)),
+    },
+  });
+  const plan = isPlan(answer) ? answer : undefined;
+  const empty = !found.group || !plan || plan.matched === 0;
+  return {
+    title,
+    main: html`${refusalNote(refusal)}
+    ${
+      empty
+        ? html`<p>Nothing of this destination is dead for this cause now, so there is nothing to replay.</p>`
+        : html`${planOf(plan, found, visit)}
+          ${when(plan.deliveries > 0, startForm(visit, found, plan, refusal))}`
+    }
+    ${back}`,
+    ...(refusal && { status: refusal.status }),
+  };
+}
+
+function planOf(plan: Plan, { name }: FoundGroup, { query }: Visit): SafeHtml {
+  const { matched, deliveries, estimateMs } = plan;
+  const perSecond = query['perSecond'] ?? RATE;
+  const refused = Object.entries(plan.refused);
+  return html`<section>
+    <h2>What it would do now</h2>
+    <div class="panel">
+      <p class="headline">
+        ${deliveries} of ${matched} would be
+        replayed.${when(deliveries < matched, ` ${matched - deliveries} would be refused.`)}
+      </p>
+      <p>Nothing is sent yet.</p>
+      ${facts([
+        ['Destination', code(name.target ?? name.endpoint ?? '')],
+        ['Cause', causes(plan)],
+        ['Asking takes about', `${formatDuration(estimateMs)} at ${perSecond} a second`],
+      ])}
+      <form method="get" action="${AT}" class="filters">
+        ${hidden(filterOf(name))}
+        <div class="field">
+          <label for="estimate">Another rate, a second</label>
+          <input
+            id="estimate"
+            name="perSecond"
+            value="${perSecond}"
+            size="6"
+            inputmode="decimal"
+            autocomplete="off"
+          />
+        </div>
+        <button>Estimate again</button>
+      </form>
+    </div>
+    ${when(
+      refused.length > 0,
+      table(
+        'What would be refused, and why',
+        [
+          { title: 'Refused', cell: ([, count]) => count, numeric: true },
+          { title: 'Why', cell: ([why]) => code(why) },
+          { title: 'What to do', cell: ([why]) => remedyOf(why) },
+        ],
+        refused,
+        '',
+      ),
+    )}
+  </section>`;
+}
+
+const causes = ({ byReason }: Plan): SafeHtml =>
+  html`${Object.entries(byReason).map(([why, count]) => html`${count} × ${foreign(why)} `)}`;
+
+const isCode = (name: string): name is ErrorCode => Object.hasOwn(ERROR_CODES, name);
+const remedyOf = (why: string): string => (isCode(why) ? ERROR_CODES[why].remedy : '');
+
+const hidden = (fields: Readonly<Record<string, string>>): SafeHtml[] =>
+  Object.entries(fields).map(
+    ([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`,
+  );
+
+/**
+ * The key makes it one run however often the form is sent. It stays with the form until it has stood for a run: then a form that was
+ * changed is meant as another one.
+ */
+function startForm(visit: Visit, found: FoundGroup, plan: Plan, refusal?: AppError): SafeHtml {
+  const { form, query } = visit;
+  const key = refusal?.code === 'idempotency_key_reused' ? undefined : form['key'];
+  return html`<section>
+    <h2>Start the replay</h2>
+    <form method="post" action="${AT}" class="panel">
+      ${csrfField(visit)} ${hidden({ ...choosing(found), key: key ?? newId() })}
+      <p class="remedy">${plan.replayNotice}</p>
+      ${field({ name: 'reason', label: 'Reason', required: true, maxLength: 500, value: form['reason'], hint: 'What was mended; it goes into the audit log.' })}
+      ${field({ name: 'perSecond', label: 'Replays a second', required: true, value: form['perSecond'] ?? query['perSecond'] ?? RATE, hint: 'Fresh events go first at any rate.' })}
+      ${modeChoice(modeOf(visit))}
+      <p>
+        What dies in this group until you start is replayed too. The run stops itself after 50 failures in a
+        row, and may be cancelled.
+      </p>
+      <button class="primary">Replay ${plan.deliveries}</button>
+    </form>
+  </section>`;
+}
