@@ -4,23 +4,36 @@ import { html, type SafeHtml } from '@remix-run/html-template';
 import { choice, field } from '../forms.ts';
 import type { Answer, Page, Sight, Visit } from '../page.ts';
 import { code, facts, foreign, link, nextPage, path, table, time, when } from '../parts.ts';
+import { orAgain, refusalNote } from '../refusals.ts';
 import { answerSample } from './delivery.ts';
 import { destination } from './deliveries.ts';
 import { filterOf, findGroup, groupLink, type Group, type GroupName, nameOf } from '../groups.ts';
 
 export const deadLetterPages: readonly Page[] = [
-  { method: 'get', path: '/dead-letters', show: (visit) => list(visit) },
+  {
+    method: 'get',
+    path: '/dead-letters',
+    show: (visit) =>
+      orAgain(
+        () => list(visit),
+        (refusal) =>
+          Promise.resolve({
+            title: TITLE,
+            main: html`${filters(visit)} ${refusalNote(refusal)}`,
+            status: refusal.status,
+          }),
+      ),
+  },
   { method: 'get', path: '/dead-letters/group', show: (visit) => look(visit) },
 ];
 
+const TITLE = 'Dead letters';
+
 async function list(visit: Visit): Promise<Sight> {
-  const { endpoint, target, cursor } = visit.query;
-  const query = { ...(endpoint !== undefined && { endpoint }), ...(target !== undefined && { target }) };
-  const { groups, nextCursor } = await visit.call('listDeadLetterGroups', {
-    query: { ...query, ...(cursor !== undefined && { cursor }) },
-  });
+  const { query } = visit;
+  const { groups, nextCursor } = await visit.call('listDeadLetterGroups', { query });
   return {
-    title: 'Dead letters',
+    title: TITLE,
     main: html`${filters(visit)}
       <p>
         Deliveries that were given up, by destination and cause. They block nothing. Mend the cause, then

@@ -3,7 +3,7 @@ import { newId } from '@breakwater/contracts/ids';
 import { type AppError, type ErrorCode, ERROR_CODES } from '@breakwater/runtime/errors';
 import { html, type SafeHtml } from '@remix-run/html-template';
 import { csrfField, field } from '../forms.ts';
-import { filterOf, findGroup, type FoundGroup, groupLink } from '../groups.ts';
+import { filterOf, findGroup, type FoundGroup, groupLink, type GroupName } from '../groups.ts';
 import type { Answer, Page, Sight, Visit } from '../page.ts';
 import { code, facts, foreign, path, table, when } from '../parts.ts';
 import { orAgain, refusalNote } from '../refusals.ts';
@@ -15,7 +15,15 @@ const RATE = '20';
 
 /** Replaying a group of dead letters: first what it would do, then how and why, then a run that is started once. */
 export const groupReplayPages: readonly Page[] = [
-  { method: 'get', path: AT, show: (visit) => ask(visit) },
+  {
+    method: 'get',
+    path: AT,
+    show: (visit) =>
+      orAgain(
+        () => ask(visit),
+        (refusal) => ask(visit, refusal),
+      ),
+  },
   {
     method: 'post',
     path: AT,
@@ -33,11 +41,16 @@ type Run = Extract<Started, { id: string }>;
 const isPlan = (answer: Started): answer is Plan => 'dryRun' in answer;
 const isRun = (answer: Started): answer is Run => 'id' in answer;
 
-/** What chooses the deliveries. Where no attempt was made there is no class to choose by: then it is why they were given up. */
-const choosing = ({ name, newest }: FoundGroup): Record<string, string> => ({
-  ...filterOf(name),
-  ...(name.class === undefined && newest?.reason && { reasonIs: newest.reason }),
-});
+type Chosen = Readonly<Record<string, string>>;
+
+/**
+ * What chooses the deliveries. Where no attempt was made there is no class to choose by: then it is why they were given up. Undefined
+ * where that is not known: the destination alone would choose its other groups too.
+ */
+function choosing({ name, newest }: FoundGroup): Chosen | undefined {
+  if (name.class !== undefined) return filterOf(name);
+  return newest?.reason ? { ...filterOf(name), reasonIs: newest.reason } : undefined;
+}
 
 const FILTERS = ['endpoint', 'target', 'class', 'reasonIs'] as const;
 
@@ -66,35 +79,41 @@ const rateOf = (name: string, fields: Readonly<Record<string, string>>): Record<
 /** What a replay would do now, at the rate asked for, and the form that starts it. */
 async function ask(visit: Visit, refusal?: AppError): Promise<Sight> {
   const found = await findGroup(visit);
-  const title = 'Replay dead letters of one cause';
-  const back = html`<p><a class="button" href="${groupLink(found.name)}">Back to the group</a></p>`;
-  const answer = await visit.call('createReplay', {
-    body: {
-      ...choosing(found),
-      dryRun: true,
-      reason: 'to see what it would do',
-      ...(refusal ? {} : rateOf('perSecond', visit.query)),
-    },
-  });
-  const plan = isPlan(answer) ? answer : undefined;
-  const empty = !found.group || !plan || plan.matched === 0;
+  const perSecond = (refusal ? undefined : visit.query['perSecond']) ?? RATE;
+  const chosen = found.group && choosing(found);
+  const plan = chosen && (await planFor(visit, chosen, perSecond));
   return {
-    title,
+    title: 'Replay dead letters of one cause',
     main: html`${refusalNote(refusal)}
-    ${
-      empty
-        ? html`<p>Nothing of this destination is dead for this cause now, so there is nothing to replay.</p>`
-        : html`${planOf(plan, found, visit)}
-          ${when(plan.deliveries > 0, startForm(visit, found, plan, refusal))}`
-    }
-    ${back}`,
+      ${
+        chosen && plan && plan.matched > 0
+          ? html`${planOf(plan, found.name, perSecond)}
+            ${when(plan.deliveries > 0, startForm(visit, { chosen, plan, perSecond, refusal }))}`
+          : html`<p>${found.group && !chosen ? NOT_CHOSEN : NOTHING}</p>`
+      }
+      <p><a class="button" href="${groupLink(found.name)}">Back to the group</a></p>`,
     ...(refusal && { status: refusal.status }),
   };
 }
 
-function planOf(plan: Plan, { name }: FoundGroup, { query }: Visit): SafeHtml {
+const NOTHING = 'Nothing of this destination is dead for this cause now, so there is nothing to replay.';
+const NOT_CHOSEN =
+  'Why these were given up is not found among the newest dead letters of the destination. Replay them on the command line: dead-letters replay --help.';
+
+async function planFor(visit: Visit, chosen: Chosen, perSecond: string): Promise<Plan | undefined> {
+  const answer = await visit.call('createReplay', {
+    body: {
+      ...chosen,
+      dryRun: true,
+      reason: 'to see what it would do',
+      ...rateOf('perSecond', { perSecond }),
+    },
+  });
+  return isPlan(answer) ? answer : undefined;
+}
+
+function planOf(plan: Plan, name: GroupName, perSecond: string): SafeHtml {
   const { matched, deliveries, estimateMs } = plan;
-  const perSecond = query['perSecond'] ?? RATE;
   const refused = Object.entries(plan.refused);
   return html`<section>
     <h2>What it would do now</h2>
@@ -152,20 +171,27 @@ const hidden = (fields: Readonly<Record<string, string>>): SafeHtml[] =>
     ([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`,
   );
 
+interface Offer {
+  readonly chosen: Chosen;
+  readonly plan: Plan;
+  readonly perSecond: string;
+  readonly refusal?: AppError | undefined;
+}
+
 /**
  * The key makes it one run however often the form is sent. It stays with the form until it has stood for a run: then a form that was
  * changed is meant as another one.
  */
-function startForm(visit: Visit, found: FoundGroup, plan: Plan, refusal?: AppError): SafeHtml {
-  const { form, query } = visit;
+function startForm(visit: Visit, { chosen, plan, perSecond, refusal }: Offer): SafeHtml {
+  const { form } = visit;
   const key = refusal?.code === 'idempotency_key_reused' ? undefined : form['key'];
   return html`<section>
     <h2>Start the replay</h2>
     <form method="post" action="${AT}" class="panel">
-      ${csrfField(visit)} ${hidden({ ...choosing(found), key: key ?? newId() })}
+      ${csrfField(visit)} ${hidden({ ...chosen, key: key ?? newId() })}
       <p class="remedy">${plan.replayNotice}</p>
       ${field({ name: 'reason', label: 'Reason', required: true, maxLength: 500, value: form['reason'], hint: 'What was mended; it goes into the audit log.' })}
-      ${field({ name: 'perSecond', label: 'Replays a second', required: true, value: form['perSecond'] ?? query['perSecond'] ?? RATE, hint: 'Fresh events go first at any rate.' })}
+      ${field({ name: 'perSecond', label: 'Replays a second', required: true, value: form['perSecond'] ?? perSecond, hint: 'Fresh events go first at any rate.' })}
       ${modeChoice(modeOf(visit))}
       <p>
         What dies in this group until you start is replayed too. The run stops itself after 50 failures in a

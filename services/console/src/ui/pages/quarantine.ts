@@ -27,11 +27,9 @@ export const quarantinePages: readonly Page[] = [
 const idOf = ({ params }: Visit): string => params['id'] ?? '';
 
 async function list(visit: Visit): Promise<Sight> {
-  const { source, cursor } = visit.query;
-  const query = source === undefined ? {} : { source };
-  const { entries, nextCursor } = await visit.call('listQuarantine', {
-    query: { ...query, ...(cursor !== undefined && { cursor }) },
-  });
+  const { query } = visit;
+  const { source } = query;
+  const { entries, nextCursor } = await visit.call('listQuarantine', { query });
   return {
     title: 'Quarantine',
     main: html`<p>

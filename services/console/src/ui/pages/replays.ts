@@ -37,17 +37,15 @@ function change(call: 'cancelReplay' | 'resumeReplay', action: string, notice: N
 }
 
 async function list(visit: Visit): Promise<Sight> {
-  const { cursor } = visit.query;
-  const { replays, nextCursor } = await visit.call('listReplays', {
-    query: cursor === undefined ? {} : { cursor },
-  });
+  const { query } = visit;
+  const { replays, nextCursor } = await visit.call('listReplays', { query });
   return {
     title: 'Replays',
     main: html`<p>
         Replays of many deliveries. They are started from <a href="/dead-letters">dead letters</a> or the
         command line; dispatchers carry them out. A run leaves this list 30 days after its end.
       </p>
-      ${runTable(replays, visit.now)} ${nextPage('/replays', {}, nextCursor)}`,
+      ${runTable(replays, visit.now)} ${nextPage('/replays', query, nextCursor)}`,
   };
 }
 
