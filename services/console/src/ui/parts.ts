@@ -93,7 +93,7 @@ export function table<T>(
   </div>`;
 }
 
-/** A path of ours with a query; what is undefined or '' is left out. */
+/** A path of ours with a query, or with more of one; what is undefined or '' is left out. */
 export function link(
   path: string,
   query: Readonly<Record<string, string | number | null | undefined>> = {},
@@ -101,7 +101,8 @@ export function link(
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query))
     if (value !== undefined && value !== null && value !== '') search.set(name, String(value));
-  return search.size === 0 ? path : `${path}?${search.toString()}`;
+  if (search.size === 0) return path;
+  return `${path}${path.includes('?') ? '&' : '?'}${search.toString()}`;
 }
 
 /** A path with ids that may hold anything. */
