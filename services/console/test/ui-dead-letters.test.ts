@@ -20,8 +20,8 @@ beforeAll(async () => {
 });
 afterAll(() => console.close());
 
-const groupOf = ({ endpoint }: Things): string => `endpoint=${endpoint}&class=http_5xx`;
-const replayOf = (things: Things): string => `/dead-letters/group/replay?${groupOf(things)}`;
+const groupOf = ({ endpoint }: Things): string => `/dead-letters/${endpoint}%3Ahttp_5xx`;
+const replayOf = (things: Things): string => `${groupOf(things)}/replay`;
 const runs = async (operator = 'acme') =>
   (await console.call('GET', `/api/v1/replays?operator=${operator}`)).json.replays as { reason: string }[];
 const startedFor = async (reason: string): Promise<number> =>
@@ -34,7 +34,7 @@ test('dead letters are listed by destination and cause, with what to do about ea
   expect(text).toContain('The receiver failed: read its answer and its logs');
   expect(text).toContain(REPLAY_NOTICE);
   expect(text).not.toContain(other.endpoint);
-  expect((await browser.get(`/dead-letters/group?${groupOf(other)}`)).text).not.toContain('http_5xx');
+  expect((await browser.get(groupOf(other))).text).not.toContain('http_5xx');
   const theirs = await browser.get(replayOf(other));
   expect(theirs.text).toContain('there is nothing to replay');
   expect(theirs.text).not.toContain('name="key"');
@@ -60,7 +60,7 @@ test('a group shows what the receiver of its newest delivery answered, as text, 
     text: '<script>alert(1)</script>',
     truncated: 0,
   });
-  const { text } = await browser.get(`/dead-letters/group?${groupOf(things)}`);
+  const { text } = await browser.get(groupOf(things));
   expect(text).toContain('&lt;script&gt;alert(1)');
   expect(text).not.toContain('<script>alert');
   expect(text).toContain(`/deliveries?status=dead_letter&amp;endpoint=${things.endpoint}&amp;class=http_5xx`);
@@ -70,12 +70,12 @@ test('a group shows what the receiver of its newest delivery answered, as text, 
 test('a replay of a group first says what it would do, at any rate, and starts nothing by that', async () => {
   const things = await console.things('acme');
   const before = await runs();
-  const { text } = await browser.get(`${replayOf(things)}&perSecond=0.1`);
+  const { text } = await browser.get(`${replayOf(things)}?perSecond=0.1`);
   expect(text).toMatch(/1 of 1 would be\s+replayed/);
   expect(text).toContain('10s at 0.1 a second');
   expect(text).toContain(REPLAY_NOTICE);
   expect(await runs()).toEqual(before);
-  const wrong = await browser.get(`${replayOf(things)}&perSecond=many`);
+  const wrong = await browser.get(`${replayOf(things)}?perSecond=many`);
   expect(wrong.status).toBe(400);
   expect(wrong.text).toMatch(/role="alert">[^<]*perSecond/);
   expect(wrong.text).toMatch(/1 of 1 would be\s+replayed/);
@@ -100,18 +100,16 @@ test('a form that is sent twice starts one run, and both times leads to it', asy
   const form = {
     csrf,
     key: fieldOf(text, 'key'),
-    endpoint: fieldOf(text, 'endpoint'),
-    class: fieldOf(text, 'class'),
     reason,
     perSecond: '0.5',
     mode: 'restart',
   };
   const sent = await Promise.all([
-    browser.send('/dead-letters/group/replay', form),
-    browser.send('/dead-letters/group/replay', form),
+    browser.send(replayOf(things), form),
+    browser.send(replayOf(things), form),
   ]);
   // One of two at the same moment may come before the other has ended; sent again it leads to the run as well.
-  const again = await browser.send('/dead-letters/group/replay', form);
+  const again = await browser.send(replayOf(things), form);
   expect(await startedFor(reason)).toBe(1);
   expect(again.status).toBe(303);
   expect(again.location).toMatch(/^\/replays\/\w+\?notice=run_started$/);
@@ -131,9 +129,9 @@ test('a form that is refused comes back as it was filled in, starts nothing, and
   const things = await console.things('acme');
   const page = await browser.get(replayOf(things));
   const key = fieldOf(page.text, 'key');
-  const wrong = { csrf, key, endpoint: things.endpoint, class: 'http_5xx', perSecond: 'fast' };
+  const wrong = { csrf, key, perSecond: 'fast' };
   const reason = `because "${newId()}" <b>`;
-  const refused = await browser.send('/dead-letters/group/replay', { ...wrong, reason });
+  const refused = await browser.send(replayOf(things), { ...wrong, reason });
   expect(refused.status).toBe(400);
   expect(refused.text).toMatch(/role="alert">[^<]*perSecond/);
   expect(refused.text).toContain('value="fast"');
@@ -152,8 +150,8 @@ test('a form that was changed after it had started a run is refused, and gets a 
     class: 'http_5xx',
     reason: 'one',
   };
-  const { location } = await browser.send('/dead-letters/group/replay', form);
-  const changed = await browser.send('/dead-letters/group/replay', { ...form, reason: 'another' });
+  const { location } = await browser.send(replayOf(things), form);
+  const changed = await browser.send(replayOf(things), { ...form, reason: 'another' });
   expect(changed.status).toBe(422);
   expect(fieldOf(changed.text, 'key')).not.toBe(form.key);
   expect(await startedFor('another')).toBe(0);
@@ -180,26 +178,26 @@ test('a group that was never tried is replayed by why it was given up, and nothi
   expect(await redis.hget(keys.delivery(`${untried}.${endpoint}`), 'status')).toBe('dead_letter');
   const list = await browser.get(`/dead-letters?endpoint=${endpoint}`);
   expect(list.text).toContain('no attempt was made');
-  const { text } = await browser.get(`/dead-letters/group/replay?endpoint=${endpoint}`);
+  const { text } = await browser.get(`/dead-letters/${endpoint}:/replay`);
   expect(text).toMatch(/0 of 1 would be\s+replayed/);
   expect(text).toContain('endpoint_removed');
-  expect((await browser.get(`/dead-letters/group?endpoint=${endpoint}`)).text).not.toContain(delivery);
+  expect((await browser.get(`/dead-letters/${endpoint}:`)).text).not.toContain(delivery);
 });
 
-test('a group without a destination is asked for in words, and one that is empty says so', async () => {
-  const none = await browser.get('/dead-letters/group/replay?class=http_5xx');
-  expect(none.status).toBe(400);
-  expect(none.text).toContain('Name the destination of the group');
-  const empty = await browser.get(`/dead-letters/group?endpoint=${newEndpointId()}&class=http_5xx`);
+test('what names no group is not found, and a group that is empty says so', async () => {
+  const none = await browser.get('/dead-letters/http_5xx/replay');
+  expect(none.status).toBe(404);
+  expect(none.text).toContain('There is no such group of dead letters.');
+  const empty = await browser.get(`/dead-letters/${newEndpointId()}:http_5xx`);
   expect(empty.text).toContain('Nothing of this destination is dead for this cause now.');
 });
 
 test('a token that reads is offered no replay, and is refused one', async () => {
   const things = await console.things('acme');
-  const group = await reader.get(`/dead-letters/group?${groupOf(things)}`);
+  const group = await reader.get(groupOf(things));
   expect(group.text).toContain(things.eventId);
-  expect(group.text).not.toContain('/dead-letters/group/replay');
+  expect(group.text).not.toContain(replayOf(things));
   expect((await reader.get(replayOf(things))).status).toBe(403);
-  const form = { csrf: await reader.csrf(), endpoint: things.endpoint, class: 'http_5xx', reason: 'x' };
-  expect((await reader.send('/dead-letters/group/replay', form)).status).toBe(403);
+  const form = { csrf: await reader.csrf(), reason: 'x' };
+  expect((await reader.send(replayOf(things), form)).status).toBe(403);
 });

@@ -1,29 +1,32 @@
+import { destinationName, destinationKind } from '@breakwater/contracts/ids';
 import { AppError } from '@breakwater/runtime/errors';
 import type { Answer, Visit } from './page.ts';
-import { link } from './parts.ts';
+import { path } from './parts.ts';
 
 export type Group = Answer<'listDeadLetterGroups'>['groups'][number];
 type Delivery = Answer<'listDeliveries'>['deliveries'][number];
 
-/** What names a group of dead letters in an address: a destination, and a class unless no attempt was made. */
-export interface GroupName {
-  readonly endpoint?: string | undefined;
-  readonly target?: string | undefined;
-  readonly class?: string | undefined;
+/** What chooses the deliveries of a group: a destination, and a class unless no attempt was made. */
+export type GroupName = ({ readonly endpoint: string } | { readonly target: string }) & {
+  readonly class?: string;
+};
+
+/** The page of a group. */
+export const groupPath = ({ destination, failureClass }: Pick<Group, 'destination' | 'failureClass'>) =>
+  path('dead-letters', `${destination.id}:${failureClass ?? ''}`);
+
+/** As `groupPath` has it. Throws AppError not_found. */
+export function nameOf(text: string): GroupName {
+  const colon = text.lastIndexOf(':');
+  const destination = text.slice(0, Math.max(0, colon));
+  const failureClass = text.slice(colon + 1);
+  if (destination === '') throw new AppError('not_found', 'There is no such group of dead letters.');
+  const to =
+    destinationKind(destination) === 'erp'
+      ? { target: destinationName(destination) }
+      : { endpoint: destination };
+  return failureClass === '' ? to : { ...to, class: failureClass };
 }
-
-export const nameOf = ({ destination: { kind, id, name }, failureClass }: Group): GroupName => ({
-  ...(kind === 'erp' ? { target: name } : { endpoint: id }),
-  ...(failureClass !== null && { class: failureClass }),
-});
-
-export const groupLink = (name: GroupName): string => link('/dead-letters/group', { ...name });
-
-/** The members that are given, as filters of a call. */
-export const filterOf = (name: GroupName): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(name).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
-  );
 
 /** As many as one page of a list has at most: a destination has fewer classes than that. */
 const PAGE = 200;
@@ -36,18 +39,15 @@ export interface FoundGroup {
   readonly newest: Delivery | undefined;
 }
 
-/** The group that the query or the form of a visit names. Throws AppError request_invalid. */
+/** The group that the path of a visit names. Throws AppError not_found where it can be none. */
 export async function findGroup(visit: Visit): Promise<FoundGroup> {
-  const { endpoint, target, class: failureClass } = { ...visit.query, ...given(visit.form) };
-  const to = filterOf({ endpoint, target });
-  if (Object.keys(to).length === 0)
-    throw new AppError('request_invalid', 'Name the destination of the group: an endpoint or an ERP target.');
-  const name: GroupName = { ...to, ...(failureClass !== undefined && { class: failureClass }) };
+  const name = nameOf(visit.params['group'] ?? '');
+  const { class: failureClass, ...to } = name;
   const { groups } = await visit.call('listDeadLetterGroups', { query: { ...to, limit: PAGE } });
   const group = groups.find((each) => each.failureClass === (failureClass ?? null));
   if (!group) return { name, group, newest: undefined };
   const { deliveries } = await visit.call('listDeliveries', {
-    query: { status: 'dead_letter', ...filterOf(name), limit: failureClass === undefined ? PAGE : 1 },
+    query: { status: 'dead_letter', ...name, limit: failureClass === undefined ? PAGE : 1 },
   });
   return {
     name,
@@ -55,6 +55,3 @@ export async function findGroup(visit: Visit): Promise<FoundGroup> {
     newest: deliveries.find((each) => (each.failureClass ?? undefined) === failureClass),
   };
 }
-
-const given = (form: Visit['form']): Record<string, string> =>
-  Object.fromEntries(Object.entries(form).filter(([, value]) => value !== ''));

@@ -7,7 +7,7 @@ import { code, facts, foreign, link, nextPage, path, table, time, when } from '.
 import { orAgain, refusalNote } from '../refusals.ts';
 import { answerSample } from './delivery.ts';
 import { destination } from './deliveries.ts';
-import { filterOf, findGroup, groupLink, type Group, type GroupName, nameOf } from '../groups.ts';
+import { findGroup, type Group, groupPath } from '../groups.ts';
 
 export const deadLetterPages: readonly Page[] = [
   {
@@ -24,7 +24,7 @@ export const deadLetterPages: readonly Page[] = [
           }),
       ),
   },
-  { method: 'get', path: '/dead-letters/group', show: (visit) => look(visit) },
+  { method: 'get', path: '/dead-letters/:group', show: (visit) => look(visit) },
 ];
 
 const TITLE = 'Dead letters';
@@ -74,8 +74,8 @@ const groupTable = (groups: readonly Group[], now: number): SafeHtml =>
       {
         title: 'Go on',
         cell: (group) =>
-          html`<a href="${groupLink(nameOf(group))}">Look at this group</a> ·
-            <a href="${deliveriesLink(nameOf(group))}">deliveries</a>`,
+          html`<a href="${groupPath(group)}">Look at this group</a> ·
+            <a href="${deliveriesLink(group)}">deliveries</a>`,
       },
     ],
     groups,
@@ -95,12 +95,16 @@ const TURN: Readonly<Record<Blame, string>> = {
   subscriber: 'whoever runs the destination',
 };
 
-const deliveriesLink = (name: GroupName): string =>
-  link('/deliveries', { status: 'dead_letter', ...filterOf(name) });
+const deliveriesLink = ({ destination: { kind, id, name }, failureClass }: Group): string =>
+  link('/deliveries', {
+    status: 'dead_letter',
+    ...(kind === 'erp' ? { target: name } : { endpoint: id }),
+    class: failureClass,
+  });
 
 /** One group: what to mend, what the receiver said last, and the way to a replay of all of it. */
 async function look(visit: Visit): Promise<Sight> {
-  const { name, group, newest } = await findGroup(visit);
+  const { group, newest } = await findGroup(visit);
   const title = 'Dead letters of one cause';
   if (!group)
     return {
@@ -111,12 +115,12 @@ async function look(visit: Visit): Promise<Sight> {
   const detail = newest && (await visit.call('getDelivery', { params: { id: newest.id } }));
   return {
     title,
-    main: html`${summary(group, name, visit.now)} ${detail ? newestOf(detail, visit.now) : ''}
-    ${when(visit.caller.scope.role !== 'read', replayOffer(name))}`,
+    main: html`${summary(group, visit.now)} ${detail ? newestOf(detail, visit.now) : ''}
+    ${when(visit.caller.scope.role !== 'read', replayOffer(group))}`,
   };
 }
 
-function summary(group: Group, name: GroupName, now: number): SafeHtml {
+function summary(group: Group, now: number): SafeHtml {
   const turn = group.failureClass === null ? undefined : blameFor(group.failureClass);
   return html`<section class="panel" aria-label="Group">
     <p class="headline">${group.count} dead · ${causeOf(group)}</p>
@@ -127,7 +131,7 @@ function summary(group: Group, name: GroupName, now: number): SafeHtml {
       ['Oldest', time(group.oldestAt, now)],
       ['Newest', time(group.newestAt, now)],
     ])}
-    <p><a href="${deliveriesLink(name)}">Deliveries of this group</a></p>
+    <p><a href="${deliveriesLink(group)}">Deliveries of this group</a></p>
   </section>`;
 }
 
@@ -146,16 +150,14 @@ function newestOf(delivery: Answer<'getDelivery'>, now: number): SafeHtml {
     ${answerSample(delivery)}`;
 }
 
-const replayOffer = (name: GroupName): SafeHtml =>
+const replayOffer = (group: Group): SafeHtml =>
   html`<section>
     <h2>Mend the cause, then replay the group</h2>
     <div class="panel">
       <p>${REPLAY_NOTICE}</p>
       <p>First you see what a replay would do. Nothing is sent until you say so.</p>
       <p>
-        <a class="button primary" href="${link('/dead-letters/group/replay', { ...name })}"
-          >See what a replay would do</a
-        >
+        <a class="button primary" href="${groupPath(group)}/replay">See what a replay would do</a>
       </p>
     </div>
   </section>`;

@@ -3,13 +3,13 @@ import { newId } from '@breakwater/contracts/ids';
 import { type AppError, type ErrorCode, ERROR_CODES } from '@breakwater/runtime/errors';
 import { html, type SafeHtml } from '@remix-run/html-template';
 import { csrfField, field } from '../forms.ts';
-import { filterOf, findGroup, type FoundGroup, groupLink, type GroupName } from '../groups.ts';
+import { findGroup, type FoundGroup, type GroupName, nameOf } from '../groups.ts';
 import type { Answer, Page, Sight, Visit } from '../page.ts';
 import { code, facts, foreign, path, table, when } from '../parts.ts';
 import { orAgain, refusalNote } from '../refusals.ts';
 import { modeChoice } from './delivery.ts';
 
-const AT = '/dead-letters/group/replay';
+const AT = '/dead-letters/:group/replay';
 /** As the call has it where none is given: an ERP takes that, and ten thousand are done in 8 minutes. */
 const RATE = '20';
 
@@ -41,25 +41,24 @@ type Run = Extract<Started, { id: string }>;
 const isPlan = (answer: Started): answer is Plan => 'dryRun' in answer;
 const isRun = (answer: Started): answer is Run => 'id' in answer;
 
-type Chosen = Readonly<Record<string, string>>;
+type Chosen = GroupName & { readonly reasonIs?: string };
 
 /**
  * What chooses the deliveries. Where no attempt was made there is no class to choose by: then it is why they were given up. Undefined
  * where that is not known: the destination alone would choose its other groups too.
  */
 function choosing({ name, newest }: FoundGroup): Chosen | undefined {
-  if (name.class !== undefined) return filterOf(name);
-  return newest?.reason ? { ...filterOf(name), reasonIs: newest.reason } : undefined;
+  if (name.class !== undefined) return name;
+  return newest?.reason ? { ...name, reasonIs: newest.reason } : undefined;
 }
-
-const FILTERS = ['endpoint', 'target', 'class', 'reasonIs'] as const;
 
 async function start(visit: Visit): Promise<Sight> {
   const { form } = visit;
-  const { reason = '', key } = form;
+  const { reason = '', reasonIs, key } = form;
   const answer = await visit.call('createReplay', {
     body: {
-      ...filterOf(Object.fromEntries(FILTERS.map((name) => [name, form[name] || undefined]))),
+      ...nameOf(groupOf(visit)),
+      ...(reasonIs && { reasonIs }),
       reason,
       mode: modeOf(visit),
       ...rateOf('perSecond', form),
@@ -69,6 +68,9 @@ async function start(visit: Visit): Promise<Sight> {
   // Where nothing is dead any more there is no run, and the page says so.
   return isRun(answer) ? { goTo: path('replays', answer.id), notice: 'run_started' } : ask(visit);
 }
+
+const groupOf = ({ params }: Visit): string => params['group'] ?? '';
+const addressOf = (visit: Visit): string => path('dead-letters', groupOf(visit), 'replay');
 
 const modeOf = ({ form }: Visit): 'single' | 'restart' => (form['mode'] === 'restart' ? 'restart' : 'single');
 
@@ -87,11 +89,11 @@ async function ask(visit: Visit, refusal?: AppError): Promise<Sight> {
     main: html`${refusalNote(refusal)}
       ${
         chosen && plan && plan.matched > 0
-          ? html`${planOf(plan, found.name, perSecond)}
+          ? html`${planOf(visit, plan, perSecond)}
             ${when(plan.deliveries > 0, startForm(visit, { chosen, plan, perSecond, refusal }))}`
           : html`<p>${found.group && !chosen ? NOT_CHOSEN : NOTHING}</p>`
       }
-      <p><a class="button" href="${groupLink(found.name)}">Back to the group</a></p>`,
+      <p><a class="button" href="${path('dead-letters', groupOf(visit))}">Back to the group</a></p>`,
     ...(refusal && { status: refusal.status }),
   };
 }
@@ -112,7 +114,7 @@ async function planFor(visit: Visit, chosen: Chosen, perSecond: string): Promise
   return isPlan(answer) ? answer : undefined;
 }
 
-function planOf(plan: Plan, name: GroupName, perSecond: string): SafeHtml {
+function planOf(visit: Visit, plan: Plan, perSecond: string): SafeHtml {
   const { matched, deliveries, estimateMs } = plan;
   const refused = Object.entries(plan.refused);
   return html`<section>
@@ -124,12 +126,11 @@ function planOf(plan: Plan, name: GroupName, perSecond: string): SafeHtml {
       </p>
       <p>Nothing is sent yet.</p>
       ${facts([
-        ['Destination', code(name.target ?? name.endpoint ?? '')],
+        ['Destination', code(Object.keys(plan.byDestination).join(', '))],
         ['Cause', causes(plan)],
         ['Asking takes about', `${formatDuration(estimateMs)} at ${perSecond} a second`],
       ])}
-      <form method="get" action="${AT}" class="filters">
-        ${hidden(filterOf(name))}
+      <form method="get" action="${addressOf(visit)}" class="filters">
         <div class="field">
           <label for="estimate">Another rate, a second</label>
           <input
@@ -187,8 +188,9 @@ function startForm(visit: Visit, { chosen, plan, perSecond, refusal }: Offer): S
   const key = refusal?.code === 'idempotency_key_reused' ? undefined : form['key'];
   return html`<section>
     <h2>Start the replay</h2>
-    <form method="post" action="${AT}" class="panel">
-      ${csrfField(visit)} ${hidden({ ...chosen, key: key ?? newId() })}
+    <form method="post" action="${addressOf(visit)}" class="panel">
+      ${csrfField(visit)}
+      ${hidden({ key: key ?? newId(), ...(chosen.reasonIs && { reasonIs: chosen.reasonIs }) })}
       <p class="remedy">${plan.replayNotice}</p>
       ${field({ name: 'reason', label: 'Reason', required: true, maxLength: 500, value: form['reason'], hint: 'What was mended; it goes into the audit log.' })}
       ${field({ name: 'perSecond', label: 'Replays a second', required: true, value: form['perSecond'] ?? perSecond, hint: 'Fresh events go first at any rate.' })}
