@@ -17,7 +17,7 @@ export function payload({ encoding, text }: Bytes, label: string): SafeHtml {
   return html`<p>
       <small
         >${encoding === 'base64' ? 'It is not UTF-8: shown in base64.' : ''}
-        ${when(indented !== undefined, 'Lines and levels are added; every character of its values is its own.')}
+        ${when(indented !== undefined, 'Line breaks and indentation are added; the values are unchanged.')}
         ${when(shown.length < text.length && indented === undefined, 'Only its beginning is shown here: the API has the whole.')}</small
       >
     </p>
