@@ -43,7 +43,6 @@ export async function readDeadGroups(
     if (error) throw error;
     return reply;
   });
-  const timeOf = (reply: unknown): number => (Array.isArray(reply) ? Number(reply[1]) : 0);
   const groups = places.map(({ id }, index): DeadGroup => {
     const colon = id.lastIndexOf(':');
     const [count, oldest, newest] = replies.slice(3 * index);
@@ -60,3 +59,6 @@ export async function readDeadGroups(
     last: places.length === limit ? places.at(-1) : undefined,
   };
 }
+
+/** Of `[name, score]`; 0 for an empty reply. */
+const timeOf = (reply: unknown): number => (Array.isArray(reply) ? Number(reply[1]) : 0);

@@ -1,3 +1,4 @@
+import { listDeadLetterGroups } from '@breakwater/core/dead-letter-groups';
 import { checkResolvable, listDeadLetters, resolveDeadLetter } from '@breakwater/core/dead-letters';
 import type { Command } from 'commander';
 import type { CliContext } from '../context.ts';
@@ -9,12 +10,14 @@ import {
   reasonIsOption,
   targetOption,
 } from '../filters.ts';
-import { checkReason, dryRunOption, limitOption, offsetOption } from '../options.ts';
+import { checkReason, cursorOption, dryRunOption, limitOption, offsetOption } from '../options.ts';
+import { renderTable } from '../output/table.ts';
+import { formatTime } from '../output/time.ts';
 import { withDeliveries, withStore } from '../store-access.ts';
 import { bulkReplayCommand } from './dead-letter-replay.ts';
 import { printPage } from './deliveries.ts';
 
-/** `dead-letters list|replay|resolve`: deliveries that were given up. */
+/** `dead-letters list|groups|replay|resolve`: deliveries that were given up. */
 export function deadLettersCommand(program: Command, context: CliContext): void {
   const deadLetters = program.command('dead-letters').description('deliveries that were given up');
   deadLetters
@@ -27,6 +30,12 @@ export function deadLettersCommand(program: Command, context: CliContext): void 
     .addOption(limitOption())
     .addOption(offsetOption())
     .action(context.action((options: ListOptions) => list(context, options)));
+  deadLetters
+    .command('groups')
+    .description('how many dead letters each destination has of each failure class, the most first')
+    .addOption(limitOption())
+    .addOption(cursorOption())
+    .action(context.action((options: PageOptions) => groups(context, options)));
   bulkReplayCommand(deadLetters, context);
   deadLetters
     .command('resolve')
@@ -56,6 +65,42 @@ async function list(context: CliContext, options: ListOptions): Promise<void> {
     return listDeadLetters(store.redis, store.keys, filter, offset, limit);
   });
   printPage(context, page.deliveries, page.nextOffset);
+}
+
+interface PageOptions {
+  readonly limit: number;
+  readonly cursor?: string;
+}
+
+async function groups(context: CliContext, page: PageOptions): Promise<void> {
+  const { operator } = context.globals();
+  const found = await withStore(context, ({ redis, keys }) =>
+    listDeadLetterGroups(redis, keys, operator, page),
+  );
+  const now = context.io.now();
+  context.print(found, () =>
+    found.groups.length === 0
+      ? 'No dead letters.'
+      : [
+          renderTable(
+            [
+              { title: 'DESTINATION' },
+              { title: 'CLASS' },
+              { title: 'COUNT' },
+              { title: 'OLDEST' },
+              { title: 'NEWEST' },
+            ],
+            found.groups.map(({ destination, failureClass, count, oldestAt, newestAt }) => [
+              destination.name,
+              failureClass ?? '-',
+              String(count),
+              formatTime(oldestAt, now),
+              formatTime(newestAt, now),
+            ]),
+          ),
+          ...(found.nextCursor === null ? [] : [`More: --cursor ${found.nextCursor}`]),
+        ].join('\n'),
+  );
 }
 
 interface ResolveOptions {

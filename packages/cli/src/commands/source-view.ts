@@ -1,10 +1,10 @@
 import { formatDuration } from '@breakwater/contracts/duration';
 import type { SecretReport } from '@breakwater/core/secret-use';
+import type { SourceReport } from '@breakwater/core/source-report';
 import { renderFields } from '../output/table.ts';
 import { formatTime } from '../output/time.ts';
-import type { ShownSource } from './sources.ts';
 
-export function renderSource(source: ShownSource, now: number, unusedFor: string): string {
+export function renderSource(source: SourceReport, now: number, unusedFor: string): string {
   const { observedSince, lastSeenAt, secrets } = source;
   const head = renderFields([
     ['name', source.name],
@@ -25,7 +25,7 @@ export function renderSource(source: ShownSource, now: number, unusedFor: string
   return `${head}\n\nsecrets\n${lines}`;
 }
 
-function silence({ silent, patienceMs, expected }: ShownSource): string {
+function silence({ silent, patienceMs, expected }: SourceReport): string {
   if (patienceMs === null) return 'not known: it takes a week of observed requests to know what is usual';
   if (!silent) return 'no';
   return `yes: about ${expected} requests usually come in such a time, and none for ${formatDuration(patienceMs)} is unusual`;
