@@ -8,6 +8,9 @@ import { foreign, when } from './parts.ts';
 const MENU: readonly { readonly at: string; readonly title: string; readonly admin?: true }[] = [
   { at: '/', title: 'Overview' },
   { at: '/deliveries', title: 'Deliveries' },
+  { at: '/endpoints', title: 'Endpoints' },
+  { at: '/audit', title: 'Audit' },
+  { at: '/tokens', title: 'Tokens', admin: true },
 ];
 
 export interface Frame {

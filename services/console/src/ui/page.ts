@@ -60,6 +60,14 @@ export interface Page {
 export const NOTICES = {
   replay_asked: 'The replay is asked for. Its attempt appears here as soon as it has ended.',
   resolved: 'Closed as settled.',
+  endpoint_saved: 'Saved.',
+  nothing_changed: 'Nothing was different, so nothing was changed.',
+  endpoint_paused: 'Paused: its deliveries are held until somebody resumes it.',
+  endpoint_resumed: 'Resumed: what was held is released, beginning with one at a time.',
+  rotation_finished: 'Finished: only the newest secret signs from now on.',
+  endpoint_removed: 'Removed. Its open deliveries are dead letters now.',
+  endpoint_leaving: 'Removed. Its open deliveries become dead letters within minutes.',
+  token_revoked: 'Revoked. Within 5 seconds nothing takes it any more.',
 } as const;
 export type Notice = keyof typeof NOTICES;
 export const isNotice = (name: string): name is Notice => Object.hasOwn(NOTICES, name);

@@ -8,10 +8,16 @@ import { serveAssets } from './assets.ts';
 import { createErrorPages } from './error-page.ts';
 import { layout } from './layout.ts';
 import { isNotice, NOTICES, type Page } from './page.ts';
+import { auditPages } from './pages/audit.ts';
 import { deliveriesPages } from './pages/deliveries.ts';
 import { deliveryPages } from './pages/delivery.ts';
+import { endpointActionPages } from './pages/endpoint-actions.ts';
+import { endpointEditPages } from './pages/endpoint-edit.ts';
+import { endpointPages } from './pages/endpoint.ts';
+import { endpointsPages } from './pages/endpoints.ts';
 import { overviewPages } from './pages/overview.ts';
 import { signInForm } from './pages/sign-in.ts';
+import { tokensPages } from './pages/tokens.ts';
 import { link } from './parts.ts';
 import { checkForm, checkOrigin, chooseOperator, signIn, signOut, tokenOf } from './session.ts';
 import { formOf, type VisitDeps, visitOf } from './visit.ts';
@@ -21,7 +27,17 @@ export interface UiOptions extends VisitDeps {
   readonly logger: Logger;
 }
 
-const PAGES: readonly Page[] = [...overviewPages, ...deliveriesPages, ...deliveryPages];
+const PAGES: readonly Page[] = [
+  ...overviewPages,
+  ...deliveriesPages,
+  ...deliveryPages,
+  ...endpointsPages,
+  ...endpointEditPages, // before the page of one: /endpoints/new is no id
+  ...endpointPages,
+  ...endpointActionPages,
+  ...auditPages,
+  ...tokensPages,
+];
 
 /**
  * Only files of ours run or style anything; what a stranger wrote into an event or an answer is text, and stays text even if
