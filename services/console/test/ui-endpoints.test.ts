@@ -38,7 +38,7 @@ const secretIn = (text: string): string => /whsec_[A-Za-z0-9+/=]+/.exec(text)?.[
 let id: string;
 let to: string;
 beforeEach(async () => {
-  const { json, status } = await api('POST', '/endpoints', {
+  const { json, text } = await api('POST', '/endpoints', {
     url: `http://127.0.0.1:8099/of-${Math.random()}`,
     sources: ['acme-shop'],
     timeoutMs: 1_500,
@@ -46,7 +46,7 @@ beforeEach(async () => {
     rateLimit: { perSecond: 2.5, burst: 7 },
     headers: { 'x-key': 'header-value-1', 'x-other': 'header-value-2' },
   });
-  expect([status, json]).toMatchObject([201, { version: 1 }]);
+  if (json.ok === false) throw new Error(text);
   id = json.id;
   to = `/endpoints/${id}`;
 });
@@ -331,6 +331,6 @@ describe('whose it is', () => {
       seen.push(...[...page.text.matchAll(/href="\/endpoints\/(ep_\w+)"/g)].map(([, each]) => each));
       next = /href="(\/endpoints\?[^"]*cursor[^"]*)"/.exec(page.text)?.[1]?.replaceAll('&amp;', '&');
     }
-    expect(seen.toSorted()).toEqual([...all].toSorted());
+    expect([seen.length, new Set(seen)]).toEqual([all.size, all]);
   });
 });

@@ -29,7 +29,8 @@ function inWords(name: string, value: unknown): string {
   if (Array.isArray(value))
     return value.length === 0 ? 'none' : value.map((each) => inWords(name, each)).join(', ');
   if (typeof value === 'number' && name.endsWith('Ms')) return formatDuration(value);
-  if (typeof value === 'number' && name.endsWith('At')) return new Date(value).toISOString();
+  if (typeof value === 'number' && name.endsWith('At'))
+    return `${new Date(value).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
   if (typeof value === 'object') {
     const members = Object.entries(value).map(([member, each]) => `${member} ${inWords(member, each)}`);
     return members.length === 0 ? 'none' : members.join(', ');

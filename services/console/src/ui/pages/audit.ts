@@ -77,7 +77,7 @@ const entryTable = (entries: readonly Entry[], now: number, everybody: boolean):
   );
 
 const what = ({ action, facts }: Entry): SafeHtml =>
-  html`<div class="what">
+  html`<div class="wide">
     <strong>${action}</strong>
     ${Object.entries(facts).map(([name, value]) => html`<br /><small>${name} </small>${subject(name, value)}`)}
   </div>`;
@@ -94,7 +94,7 @@ function subject(name: string, id: string): SafeHtml {
 const OPEN = 4;
 
 function details(changes: readonly Change[]): SafeHtml {
-  const list = html`<ul class="changes">
+  const list = html`<ul class="changes wide">
     ${changes.map(
       ({ name, before, after }) =>
         html`<li>

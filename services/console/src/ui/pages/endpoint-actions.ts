@@ -131,7 +131,7 @@ async function ask(visit: Visit, question: Question, refused?: AppError): Promis
   return {
     title: question.title,
     main: html`${whichEndpoint(endpoint)} ${refusal(refused, LABELS_OF_REQUEST)}
-      <form method="post" action="${back}/${question.name}" class="panel">
+      <form method="post" action="${back}/${question.name}" class="panel form">
         ${csrfField(visit)} <input type="hidden" name="version" value="${endpoint.version}" />
         ${question.fields(endpoint, visit)}
         <div class="actions">
@@ -203,7 +203,7 @@ async function test(visit: Visit, result: () => Promise<SafeHtml>): Promise<Sigh
   return {
     title: 'Test an endpoint',
     main: html`${whichEndpoint(endpoint)} ${await result()}
-      <form method="post" action="${path('endpoints', endpoint.id, 'test')}" class="panel">
+      <form method="post" action="${path('endpoints', endpoint.id, 'test')}" class="panel form">
         ${csrfField(visit)}
         <p>
           One signed request of type <code>breakwater.test</code>, sent as deliveries are: same rules,

@@ -65,7 +65,7 @@ async function newForm(visit: Visit, values: Values, refused?: AppError): Promis
   return {
     title: 'Register an endpoint',
     main: html`${refusal(refused, LABELS_OF_REQUEST)}
-      <form method="post" action="/endpoints/new" class="panel">
+      <form method="post" action="/endpoints/new" class="panel form">
         ${csrfField(visit)} <input type="hidden" name="key" value="${newId()}" />
         ${settingFields(values, { sources: sources.map(({ name }) => name) })} ${headerArea(visit)}
         <p>The signing secret is made now and shown once, on the next page.</p>
@@ -146,7 +146,7 @@ async function editForm(visit: Visit, refused?: AppError): Promise<Sight> {
   return {
     title: 'Change an endpoint',
     main: html`${whichEndpoint(endpoint)} ${fromOther ? shown.theirs : refusal(refused, LABELS_OF_REQUEST)}
-      <form method="post" action="${path('endpoints', endpoint.id, 'edit')}" class="panel">
+      <form method="post" action="${path('endpoints', endpoint.id, 'edit')}" class="panel form">
         ${csrfField(visit)} <input type="hidden" name="version" value="${made['version'] ?? ''}" />
         <input type="hidden" name="base" value="${made['base'] ?? ''}" />
         ${settingFields(refused && !fromOther ? filledIn(visit) : shown.values, { sources: sources.map(({ name }) => name), reference: endpoint.reference })}

@@ -1,7 +1,8 @@
+import { formatDuration } from '@breakwater/contracts/duration';
 import { recentInWords } from '@breakwater/core/endpoint-view';
 import { html, type SafeHtml } from '@remix-run/html-template';
 import type { Answer, Visit } from '../page.ts';
-import { block, code, foreign, inWords } from '../parts.ts';
+import { block, code, foreign } from '../parts.ts';
 
 export type Endpoint = Answer<'getEndpoint'>;
 
@@ -16,7 +17,9 @@ export function endpointState(
   now: number,
 ): SafeHtml {
   const failing =
-    failingSince === null ? '' : html` <small>no success since ${inWords(failingSince - now)}</small>`;
+    failingSince === null
+      ? ''
+      : html` <small>no success for ${formatDuration(Math.max(0, now - failingSince))}</small>`;
   if (paused)
     return html`<span class="status" data-status="held"
         >${pausedAutomatically ? 'paused automatically' : 'paused'}</span

@@ -60,7 +60,11 @@ const tokenTable = (tokens: readonly Token[], now: number): SafeHtml =>
   table(
     'Tokens, newest first',
     [
-      { title: 'Name', cell: ({ name, id }) => html`${foreign(name)}<br /><small>${code(id)}</small>` },
+      {
+        title: 'Name',
+        cell: ({ name, id }) =>
+          html`<div class="wide">${foreign(name)}<br /><small>${code(id)}</small></div>`,
+      },
       { title: 'Scope', cell: ({ scope }) => code(scope) },
       { title: 'State', cell: stateOf },
       { title: 'Expires', cell: (token) => expiry(token, now) },
@@ -99,7 +103,7 @@ async function newForm(visit: Visit, refused?: AppError): Promise<Sight> {
   return {
     title: 'Make a token',
     main: html`${refusal(refused, LABELS)}
-      <form method="post" action="/tokens/new" class="panel narrow">
+      <form method="post" action="/tokens/new" class="panel form">
         ${csrfField(visit)} <input type="hidden" name="key" value="${newId()}" />
         ${field({ name: 'name', label: LABELS.name, value: form['name'], required: true, maxLength: 100, hint: 'Who or what uses it; shown in the audit log.' })}
         ${choice('role', LABELS.scope, ROLES, form['role'])}
@@ -152,7 +156,7 @@ async function askToRevoke(visit: Visit, refused?: AppError): Promise<Sight> {
   return {
     title: 'Revoke a token',
     main: html`${refusal(refused)}
-      <form method="post" action="${path('tokens', id, 'revoke')}" class="panel">
+      <form method="post" action="${path('tokens', id, 'revoke')}" class="panel form">
         ${csrfField(visit)}
         ${facts([
           ['Name', foreign(token.name)],
