@@ -8,6 +8,7 @@ import { breakerHandlers } from './handlers/breakers.ts';
 import { deliveryHandlers } from './handlers/deliveries.ts';
 import { endpointHandlers } from './handlers/endpoints.ts';
 import { overviewHandlers } from './handlers/overview.ts';
+import { quarantineHandlers } from './handlers/quarantine.ts';
 import { reconciliationHandlers } from './handlers/reconciliation.ts';
 import { quarantineHandlers } from './handlers/quarantine.ts';
 import { replayHandlers } from './handlers/replays.ts';

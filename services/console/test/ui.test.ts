@@ -90,6 +90,7 @@ describe('forms', () => {
     const good = { csrf: await operator.csrf(), reason: 'forged' };
     for (const headers of [
       { 'sec-fetch-site': 'cross-site' },
+      { 'sec-fetch-site': 'same-site' },
       { origin: 'https://evil.example' },
       { origin: 'null' },
     ])

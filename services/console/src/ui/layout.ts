@@ -35,7 +35,7 @@ export function layout({ title, main, notice, at, session }: Frame): string {
         <meta name="color-scheme" content="light dark" />
         <meta
           name="htmx-config"
-          content='{"allowEval":false,"allowScriptTags":false,"includeIndicatorStyles":false,"selfRequestsOnly":true,"historyCacheSize":0}'
+          content='{"allowEval":false,"allowScriptTags":false,"includeIndicatorStyles":false,"selfRequestsOnly":true,"historyCacheSize":0,"timeout":10000}'
         />
         <title>${title} · Breakwater</title>
         <link rel="icon" href="${assetPath('icon.svg')}" type="image/svg+xml" />
@@ -53,6 +53,9 @@ export function layout({ title, main, notice, at, session }: Frame): string {
         </header>
         <main id="main" tabindex="-1">
           <h1>${title}</h1>
+          <p id="stale" class="error" role="status" hidden>
+            This page could not read itself again: what it shows may be old. It keeps trying.
+          </p>
           ${when(notice !== undefined, html`<p class="notice" role="status">${notice}</p>`)} ${main}
         </main>
       </body>

@@ -27,7 +27,8 @@ export interface UiOptions extends VisitDeps {
   readonly logger: Logger;
 }
 
-const PAGES: readonly Page[] = [
+/** Every page of a session; the tests in a real browser go through them. */
+export const PAGES: readonly Page[] = [
   ...overviewPages,
   ...deliveriesPages,
   ...deliveryPages,

@@ -21,3 +21,8 @@ document.addEventListener('htmx:beforeSwap', (event) => {
     (selection && !selection.isCollapsed && event.target.contains(selection.anchorNode));
   if (busy) event.detail.shouldSwap = false;
 });
+
+// A page that shows old figures says so.
+document.addEventListener('htmx:afterRequest', (event) => {
+  document.getElementById('stale').hidden = event.detail.successful;
+});
