@@ -10,7 +10,6 @@ import { endpointHandlers } from './handlers/endpoints.ts';
 import { overviewHandlers } from './handlers/overview.ts';
 import { quarantineHandlers } from './handlers/quarantine.ts';
 import { reconciliationHandlers } from './handlers/reconciliation.ts';
-import { quarantineHandlers } from './handlers/quarantine.ts';
 import { replayHandlers } from './handlers/replays.ts';
 import { sourceHandlers } from './handlers/sources.ts';
 import { tokenHandlers } from './handlers/tokens.ts';
