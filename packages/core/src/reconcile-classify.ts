@@ -98,6 +98,11 @@ function classifySent(suspect: Suspect, record: SuspectRecord, judgement: Judgem
 
 function classifyDead(suspect: Suspect, record: SuspectRecord, judgement: Judgement): Finding {
   const there = suspect.document;
+  if (suspect.eventLost)
+    return found(suspect, judgement, 'dead_lettered', 'given_up', {
+      detail: `Given up (${record.reason}), and the record of the event is gone: a replay has nothing to send.`,
+      next: `Get the event from its source again, look for its document in the ERP, and settle it by hand; then ${resolveStep(suspect)}`,
+    });
   if (there !== undefined)
     return found(suspect, judgement, 'dead_lettered', 'given_up', {
       detail: `Given up (${record.reason}), and the ERP holds ${there} for it: a replay looks it up and counts it.`,
