@@ -34,7 +34,8 @@ testHere('the configuration is one that Alertmanager takes', () => {
 /** What `start.sh` makes of the environment: the addresses in the configuration, and what it says. */
 function started(env: Record<string, string>): { urls: string[]; says: string } {
   const made = join(directory, 'started.yml');
-  const here = (name: string): string => fileURLToPath(new URL(`../../infra/alertmanager/${name}`, import.meta.url));
+  const here = (name: string): string =>
+    fileURLToPath(new URL(`../../infra/alertmanager/${name}`, import.meta.url));
   const { status, stderr } = spawnSync('sh', [here('start.sh')], {
     encoding: 'utf8',
     env: {

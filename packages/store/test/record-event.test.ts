@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import { DELIVERY_STATUSES } from '@breakwater/contracts/delivery';
 import { deliveryId, erpDestination, newEndpointId, newId } from '@breakwater/contracts/ids';
 import { readEvent } from '../src/events.ts';
 import type { PlanEntry, RecordInput } from '../src/transitions.ts';
@@ -112,8 +113,9 @@ test.each([
   expect(count(`created:${label}`)).toBe(2);
   expect(count(`resolved:${label}`)).toBe(0);
   expect(count(`postings:${label}`)).toBe(1);
-  const statuses = ['pending', 'failed', 'held', 'sent', 'dead_letter', 'resolved'];
-  expect(Object.fromEntries(statuses.map((status) => [status, count(`status:${label}:${status}`)]))).toEqual({
+  expect(
+    Object.fromEntries(DELIVERY_STATUSES.map((status) => [status, count(`status:${label}:${status}`)])),
+  ).toEqual({
     pending: 1,
     failed: 0,
     held: 0,
@@ -121,10 +123,10 @@ test.each([
     dead_letter: 0,
     resolved: 0,
   });
-  for (const status of statuses)
-    expect(await store.redis.zscore(store.keys.byStatus('default', status as 'sent'), id)).toEqual(
-      status === 'sent' ? expect.anything() : null,
-    );
+  const listed = [];
+  for (const status of DELIVERY_STATUSES)
+    if ((await store.redis.zscore(store.keys.byStatus('default', status), id)) !== null) listed.push(status);
+  expect(listed).toEqual(['sent']);
 });
 
 test('an event that nobody wants is unrouted: counted once, listed, and kept with its body', async () => {
