@@ -50,6 +50,10 @@ export function createBrowser(origin: string, always: Readonly<Record<string, st
   return browser;
 }
 
+/** The value of a hidden field, as the page holds it; '' where there is none. */
+export const fieldOf = (page: string, name: string): string =>
+  new RegExp(String.raw`type="hidden" name="${name}" value="([^"]*)"`).exec(page)?.[1] ?? '';
+
 const encode = (form: Parameters<Browser['send']>[1]): URLSearchParams => {
   const fields = new URLSearchParams();
   for (const [name, value] of Array.isArray(form) ? form : Object.entries(form)) fields.append(name, value);

@@ -69,4 +69,4 @@ export const secretOnce = (secret: string): SafeHtml =>
     </section>`;
 
 const SAMPLE = `import { Webhook } from 'standardwebhooks';
-new Webhook(process.env.WEBHOOK_SECRET).verify(rawBody, headers); // throws when it is not authentic`;
+new Webhook(secret).verify(rawBody, headers); // throws when it is not authentic`;
