@@ -173,6 +173,12 @@ describe('changing', () => {
     expect(Object.keys(entry.after).toSorted()).toEqual(['headers', 'rateLimit', 'timeoutMs', 'version']);
   });
 
+  test('what the form cannot write as it is stays as it is, as long as nobody touches it', async () => {
+    await api('PATCH', to, { types: ['one,type'] });
+    await submit(`${to}/edit`, { description: 'new' });
+    expect((await api('GET', to)).json).toMatchObject({ types: ['one,type'], description: 'new' });
+  });
+
   test('when somebody else was faster nothing is lost: it says so, keeps what was filled in, and takes over the rest', async () => {
     const page = await operator.get(`${to}/edit`);
     await api('PATCH', to, { timeoutMs: 9_000, maxInFlight: 9, description: 'theirs' });

@@ -15,8 +15,8 @@ export const auditPages: readonly Page[] = [
     path: '/audit',
     async show(visit): Promise<Sight> {
       const { of, ...asked } = visit.query;
-      const everybody = of === EVERYBODY && visit.caller.scope.operator === null;
-      // Without a name the call answers for every operator, where the token is of every operator.
+      const everybody = of === EVERYBODY;
+      // Without a name the call answers for every operator, where the token is of every operator; else for its own.
       const query = { ...asked, ...(everybody && { operator: undefined }) };
       try {
         const { entries, nextCursor } = await visit.call('listAudit', { query });
