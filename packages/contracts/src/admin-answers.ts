@@ -10,10 +10,10 @@ import {
   ReplayRunView,
   ReplayPlanView,
   EventView,
-  StatsView,
   ReconciliationView,
   AuditEntry,
 } from './admin-views.ts';
+import { StatsView } from './stats-views.ts';
 
 /** The answer of each route; see admin-views.ts for what is in them. */
 const done = z.object({ ok: z.literal(true), changed: z.boolean() });

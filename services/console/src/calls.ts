@@ -9,6 +9,7 @@ import { endpointHandlers } from './handlers/endpoints.ts';
 import { overviewHandlers } from './handlers/overview.ts';
 import { reconciliationHandlers } from './handlers/reconciliation.ts';
 import { replayHandlers } from './handlers/replays.ts';
+import { statsHandlers } from './handlers/stats.ts';
 import { tokenHandlers } from './handlers/tokens.ts';
 import { once } from './idempotency.ts';
 import { judgeParams, parse } from './judge.ts';
@@ -52,6 +53,7 @@ export function createCalls({ deps, deadlineMs, signal: stopping }: CallsOptions
     ...deliveryHandlers(deps),
     ...replayHandlers(deps),
     ...overviewHandlers(deps),
+    ...statsHandlers(deps),
     ...reconciliationHandlers(deps),
     ...tokenHandlers(deps),
   };

@@ -153,6 +153,7 @@ test('a fault of our own is a 500 that shows nothing of itself', async () => {
     },
     refused: (): void => undefined,
     acknowledged: (): void => undefined,
+    acknowledgements: async () => [],
     quarantined: (): void => undefined,
     watchDurable: (): void => undefined,
   };
