@@ -8,6 +8,7 @@ import { foreign, when } from './parts.ts';
 const MENU: readonly { readonly at: string; readonly title: string; readonly admin?: true }[] = [
   { at: '/', title: 'Overview' },
   { at: '/deliveries', title: 'Deliveries' },
+  { at: '/reconciliation', title: 'Reconciliation' },
 ];
 
 export interface Frame {

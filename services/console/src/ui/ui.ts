@@ -11,6 +11,7 @@ import { isNotice, NOTICES, type Page } from './page.ts';
 import { deliveriesPages } from './pages/deliveries.ts';
 import { deliveryPages } from './pages/delivery.ts';
 import { overviewPages } from './pages/overview.ts';
+import { reconciliationPages } from './pages/reconciliation.ts';
 import { signInForm } from './pages/sign-in.ts';
 import { link } from './parts.ts';
 import { checkForm, checkOrigin, chooseOperator, signIn, signOut, tokenOf } from './session.ts';
@@ -21,7 +22,12 @@ export interface UiOptions extends VisitDeps {
   readonly logger: Logger;
 }
 
-const PAGES: readonly Page[] = [...overviewPages, ...deliveriesPages, ...deliveryPages];
+const PAGES: readonly Page[] = [
+  ...overviewPages,
+  ...deliveriesPages,
+  ...deliveryPages,
+  ...reconciliationPages,
+];
 
 /**
  * Only files of ours run or style anything; what a stranger wrote into an event or an answer is text, and stays text even if
