@@ -67,18 +67,6 @@ export const StatsView = z
     operator: z.string(),
     deliveries: z.record(z.string(), z.int()).describe('Status -> deliveries now.'),
     sources: z.array(z.object({ source: z.string(), accepted: z.int(), unrouted: z.int() })),
-    deadLetters: z
-      .array(
-        z.object({
-          destination: z.object({ kind: z.enum(['endpoint', 'erp']), id: z.string(), name: z.string() }),
-          class: z.string().nullable().describe('Of the latest attempt; null where there was none.'),
-          count: z.int(),
-          oldestAt: time,
-          newestAt: time,
-          remedy: z.string(),
-        }),
-      )
-      .describe('Dead letters by destination and class, the ten largest groups.'),
     acknowledgements: AckTimes.describe("Of the operator's own sources."),
     fleet: FleetStats.nullable().describe('Of all operators; null for a token of one.'),
   })

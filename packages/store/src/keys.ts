@@ -45,6 +45,8 @@ export interface Keyspace {
   readonly byOperator: (operator: string) => string;
   /** zset delivery -> created: deliveries to an ERP target, or to any endpoint (`endpoint`), that have not ended. */
   readonly open: (label: string) => string;
+  /** hash: how far older records are in the indexes, and since which version of them all are. */
+  readonly indexBackfill: string;
   /** zset event key -> recorded: every event record, by time. What a reconciliation walks. */
   readonly recorded: string;
   /** hash reference -> delivery: of an ERP target's deliveries whose reference is not the event id. */
@@ -140,6 +142,7 @@ export function createKeyspace(deployment: string): Keyspace {
     deadGroups: (operator) => `${prefix}dead-groups:${operator}`,
     byOperator: (operator) => `${prefix}index:${operator}:all`,
     open: (label) => `${prefix}open:${label}`,
+    indexBackfill: `${prefix}index-backfill`,
     recorded: `${prefix}recorded`,
     references: (destination) => `${prefix}references:${destination}`,
     reconciliation: (target) => `${prefix}reconciliation:${target}`,

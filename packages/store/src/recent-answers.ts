@@ -14,6 +14,9 @@ export interface RecentAnswers {
   readonly successRate: number | null;
 }
 
+/** Of a destination that was just made. */
+export const NO_ANSWERS: RecentAnswers = { attempts: 0, sent: 0, successRate: null };
+
 /** Of each destination, in the given order; one round trip. By Redis' clock. */
 export async function readRecentAnswers(
   redis: Redis,

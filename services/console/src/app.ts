@@ -110,8 +110,10 @@ async function startApi(
   const client = createGuardedClient(breakwater.egress, breakwater.samples);
   defer('guarded client', () => client.close());
   const secrets = createSecretBox(breakwater.encryptionKeys);
+  const { durability } = config;
+  const accepting = { redisUrl, keyPrefix, durability, ingest: breakwater.ingest, logger };
   const listener = createConsole({
-    deps: { ...deliveries, config: breakwater, secrets, client, fleet },
+    deps: { ...deliveries, config: breakwater, secrets, client, accepting, fleet },
     tokenReader: createTokenReader({ redis: tokens, keys: createKeyspace(keyPrefix), logger }),
     signal,
   });

@@ -1,5 +1,6 @@
 import type { ADMIN_ROUTES, RouteName } from '@breakwater/contracts/admin-routes';
 import type { BreakwaterConfig } from '@breakwater/contracts/config';
+import type { AcceptorOptions } from '@breakwater/core/accept';
 import type { openDeliveries } from '@breakwater/core/delivery-deps';
 import type { HttpClient } from '@breakwater/http/client';
 import type { FleetSnapshot } from '@breakwater/runtime/metrics-fleet';
@@ -15,6 +16,8 @@ export type ApiDeps = ReturnType<typeof openDeliveries> & {
   readonly client: HttpClient;
   /** The latest figures of the fleet; undefined while there are none, or they are too old. */
   readonly fleet: () => TakenSnapshot | undefined;
+  /** Where the accept step of ingest is opened, for what was refused and is right today. */
+  readonly accepting: AcceptorOptions;
 };
 
 export interface TakenSnapshot {
@@ -34,7 +37,12 @@ export interface Call<N extends RouteName> {
   readonly operator: string;
   readonly actor: string;
   /** The path's own, decoded. */
-  readonly params: { readonly id: string; readonly source: string; readonly eventId: string };
+  readonly params: {
+    readonly id: string;
+    readonly source: string;
+    readonly target: string;
+    readonly eventId: string;
+  };
   readonly query: z.output<Route<N>['query']>;
   readonly body: BodyOf<N>;
   /** Version of If-Match. */

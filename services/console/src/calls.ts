@@ -4,12 +4,15 @@ import { AppError } from '@breakwater/runtime/errors';
 import { z } from 'zod';
 import type { ApiDeps, Handlers, Outcome } from './call.ts';
 import { type Caller, checkAccess, operatorOf } from './caller.ts';
+import { breakerHandlers } from './handlers/breakers.ts';
 import { deliveryHandlers } from './handlers/deliveries.ts';
 import { endpointHandlers } from './handlers/endpoints.ts';
 import { overviewHandlers } from './handlers/overview.ts';
+import { quarantineHandlers } from './handlers/quarantine.ts';
 import { reconciliationHandlers } from './handlers/reconciliation.ts';
 import { replayHandlers } from './handlers/replays.ts';
 import { statsHandlers } from './handlers/stats.ts';
+import { sourceHandlers } from './handlers/sources.ts';
 import { tokenHandlers } from './handlers/tokens.ts';
 import { once } from './idempotency.ts';
 import { judgeParams, parse } from './judge.ts';
@@ -55,6 +58,9 @@ export function createCalls({ deps, deadlineMs, signal: stopping }: CallsOptions
     ...overviewHandlers(deps),
     ...statsHandlers(deps),
     ...reconciliationHandlers(deps),
+    ...sourceHandlers(deps),
+    ...quarantineHandlers(deps),
+    ...breakerHandlers(deps),
     ...tokenHandlers(deps),
   };
   return async (caller, name, asked) => {

@@ -13,6 +13,7 @@ import { createGuardedClient } from '@breakwater/http/egress';
 import { closeServer, listen } from '@breakwater/runtime/listen';
 import { createLogger } from '@breakwater/runtime/logger';
 import { noteHistory } from '@breakwater/store/history';
+import { writeQuarantine } from '@breakwater/store/quarantine';
 import { createSecretBox } from '@breakwater/store/secret-box';
 import { freePort } from '../../../test/support/free-port.ts';
 import { sharedRedisUrl } from '../../../test/support/redis.ts';
@@ -84,7 +85,9 @@ export async function startConsole(options: Partial<ConsoleOptions> & { readonly
     takenAt: Date.now(),
   });
   let taken: TakenSnapshot | undefined;
-  const deps = { ...store, config: CONFIG, secrets, client, fleet: () => taken };
+  const durability = 'relaxed' as const;
+  const accepting = { redisUrl, keyPrefix, durability, ingest: CONFIG.ingest, logger };
+  const deps = { ...store, config: CONFIG, secrets, client, accepting, fleet: () => taken };
   const { redis, keys } = store;
   await redis.ping(); // before it is ready, callers are sent away
   let now = 0;
@@ -150,11 +153,13 @@ export interface Things {
   readonly eventId: string;
   readonly delivery: string;
   readonly run: string;
+  /** A refused request. */
+  readonly quarantined: string;
 }
 
 /** One of each kind of thing that an operator can have. */
 async function makeThings(
-  deps: Omit<ApiDeps, 'client'>,
+  deps: Omit<ApiDeps, 'client' | 'accepting'>,
   operator: Operator,
   closedPort: number,
 ): Promise<Things> {
@@ -223,7 +228,33 @@ async function makeThings(
   const by = { operator, actor: 'tester', reason: 'it is only to be looked at' };
   await changeBulkReplay({ redis, keys }, { ...by, id: run.id, action: 'cancel' });
   await findMissing(deps, operator, eventId);
-  return { operator, endpoint: endpoint.id, source: `${operator}-shop`, eventId, delivery, run: run.id };
+  const quarantined = await refuse(deps, operator, `{"of":"${operator}"}`);
+  const things = { operator, endpoint: endpoint.id, source: `${operator}-shop`, eventId, delivery };
+  return { ...things, run: run.id, quarantined };
+}
+
+/** As if ingest had refused this for its signature. Resolves to the entry's id. `signature`: of the header that is kept. */
+export async function refuse(
+  { redis, keys }: Pick<ApiDeps, 'redis' | 'keys'>,
+  operator: Operator,
+  body: string,
+  signature = 'wrong',
+): Promise<string> {
+  const id = newId();
+  const entry = {
+    id,
+    operator,
+    source: `${operator}-shop`,
+    receivedAt: Date.now(),
+    code: 'signature_invalid',
+    message: 'no signature matches',
+    method: 'POST',
+    query: '',
+    headers: { x: [signature] },
+    body: Buffer.from(body),
+  };
+  await writeQuarantine(redis, keys, entry, false);
+  return id;
 }
 
 /** As if the latest scheduled reconciliation had missed the posting of an event too. */

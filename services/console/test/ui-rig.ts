@@ -45,3 +45,7 @@ export function createBrowser(origin: string, always: Readonly<Record<string, st
   };
   return browser;
 }
+
+/** The value of a hidden field, as the page holds it; '' where there is none. */
+export const fieldOf = (page: string, name: string): string =>
+  new RegExp(String.raw`type="hidden" name="${name}" value="([^"]*)"`).exec(page)?.[1] ?? '';

@@ -1,4 +1,3 @@
-import { isUtf8 } from 'node:buffer';
 import { deliveryId, eventKey } from '@breakwater/contracts/ids';
 import { listAudit } from '@breakwater/core/audit-log';
 import { AppError } from '@breakwater/runtime/errors';
@@ -6,6 +5,7 @@ import { readDeliveries } from '@breakwater/store/deliveries';
 import { readEvent } from '@breakwater/store/events';
 import { type ApiDeps, defined, type Handlers } from '../call.ts';
 import { viewOfDelivery } from './deliveries.ts';
+import { encodeBytes } from './encode-bytes.ts';
 
 /** An event may have thousands of destinations; the list of deliveries pages through them all. */
 const DELIVERIES_SHOWN = 100;
@@ -30,7 +30,7 @@ export function overviewHandlers(deps: ApiDeps): Pick<Handlers, 'getEvent' | 'li
           ...facts,
           bodyBytes: body.length,
           unrouted: plan.length === 0,
-          ...(query.body && { body: encode(body) }),
+          ...(query.body && { body: encodeBytes(body) }),
           deliveries: deliveries.map(viewOfDelivery),
           erpDocuments: deliveries
             .filter(
@@ -60,8 +60,3 @@ export function overviewHandlers(deps: ApiDeps): Pick<Handlers, 'getEvent' | 'li
     },
   };
 }
-
-const encode = (body: Buffer) =>
-  isUtf8(body)
-    ? { encoding: 'utf8' as const, text: body.toString('utf8') }
-    : { encoding: 'base64' as const, text: body.toString('base64') };

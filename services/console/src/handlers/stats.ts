@@ -1,7 +1,6 @@
 import { DELIVERY_STATUSES } from '@breakwater/contracts/delivery';
 import type { HistoryRange } from '@breakwater/contracts/history';
 import { type AckTimes, readAckTimes } from '@breakwater/core/ack-times';
-import { listDeadLetterGroups } from '@breakwater/core/dead-letter-groups';
 import { fleetHistory, sampleOf } from '@breakwater/core/history';
 import type { Sample } from '@breakwater/runtime/metrics-fleet';
 import { countByStatus } from '@breakwater/store/indexes';
@@ -12,9 +11,6 @@ type FleetView = NonNullable<Outcome<'getStats'>['answer']['fleet']>;
 
 const BREAKER_STATES = ['closed', 'half_open', 'open'] as const;
 
-/** Causes of dead letters: what a person looks at first. */
-const CAUSES_SHOWN = 10;
-
 /** The figures of the overview: an operator's own, and those of the fleet for a token of every operator. */
 export function statsHandlers(deps: ApiDeps): Pick<Handlers, 'getStats'> {
   const { redis, keys, config } = deps;
@@ -22,7 +18,6 @@ export function statsHandlers(deps: ApiDeps): Pick<Handlers, 'getStats'> {
     async getStats({ operator, caller, query }) {
       const ledger = await readLedger(redis, keys);
       const own = Object.keys(config.sources).filter((name) => config.sources[name]?.operator === operator);
-      const { groups } = await listDeadLetterGroups(redis, keys, operator, { limit: CAUSES_SHOWN });
       const ackTimes = await readAckTimes(redis, keys);
       return {
         answer: {
@@ -33,7 +28,6 @@ export function statsHandlers(deps: ApiDeps): Pick<Handlers, 'getStats'> {
             accepted: ledger.accepted.get(source) ?? 0,
             unrouted: ledger.unrouted.get(source) ?? 0,
           })),
-          deadLetters: groups.map(({ failureClass, ...group }) => ({ ...group, class: failureClass })),
           acknowledgements: ackTimes(own),
           fleet:
             caller.scope.operator === null

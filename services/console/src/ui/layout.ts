@@ -8,7 +8,10 @@ import { foreign, when } from './parts.ts';
 const MENU: readonly { readonly at: string; readonly title: string; readonly admin?: true }[] = [
   { at: '/', title: 'Overview' },
   { at: '/deliveries', title: 'Deliveries' },
+  { at: '/dead-letters', title: 'Dead letters' },
   { at: '/reconciliation', title: 'Reconciliation' },
+  { at: '/replays', title: 'Replays' },
+  { at: '/sources', title: 'Sources' },
 ];
 
 export interface Frame {

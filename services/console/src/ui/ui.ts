@@ -8,11 +8,17 @@ import { serveAssets } from './assets.ts';
 import { createErrorPages } from './error-page.ts';
 import { layout } from './layout.ts';
 import { isNotice, NOTICES, type Page } from './page.ts';
+import { deadLetterPages } from './pages/dead-letters.ts';
 import { deliveriesPages } from './pages/deliveries.ts';
 import { deliveryPages } from './pages/delivery.ts';
+import { eventPages } from './pages/events.ts';
+import { groupReplayPages } from './pages/group-replay.ts';
 import { overviewPages } from './pages/overview.ts';
+import { quarantinePages } from './pages/quarantine.ts';
 import { reconciliationPages } from './pages/reconciliation.ts';
+import { replayPages } from './pages/replays.ts';
 import { signInForm } from './pages/sign-in.ts';
+import { sourcePages } from './pages/sources.ts';
 import { link } from './parts.ts';
 import { checkForm, checkOrigin, chooseOperator, signIn, signOut, tokenOf } from './session.ts';
 import { formOf, type VisitDeps, visitOf } from './visit.ts';
@@ -22,11 +28,18 @@ export interface UiOptions extends VisitDeps {
   readonly logger: Logger;
 }
 
-const PAGES: readonly Page[] = [
+/** Every page of a session; the tests in a real browser go through them. */
+export const PAGES: readonly Page[] = [
   ...overviewPages,
   ...deliveriesPages,
   ...deliveryPages,
+  ...deadLetterPages,
+  ...groupReplayPages,
   ...reconciliationPages,
+  ...replayPages,
+  ...eventPages,
+  ...sourcePages,
+  ...quarantinePages,
 ];
 
 /**

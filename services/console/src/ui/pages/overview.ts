@@ -1,13 +1,17 @@
 import { DELIVERY_STATUSES } from '@breakwater/contracts/delivery';
 import { HISTORY_RANGE_NAMES, HISTORY_RANGES, type HistoryRange } from '@breakwater/contracts/history';
 import { html, type SafeHtml } from '@remix-run/html-template';
+import { groupTable } from './dead-letters.ts';
 import { compare, curve, owedOf } from '../curve.ts';
 import type { Answer, Page, Visit } from '../page.ts';
-import { code, foreign, link, live, status, table, time, when } from '../parts.ts';
+import { foreign, link, live, status, table, when } from '../parts.ts';
 import { ackTile, fleetTiles, NOT_KNOWN, tiles } from '../tiles.ts';
 
 type Stats = Answer<'getStats'>;
 type Fleet = NonNullable<Stats['fleet']>;
+
+/** Of dead letters: what a person looks at first. */
+const CAUSES_SHOWN = 10;
 
 export const overviewPages: readonly Page[] = [
   {
@@ -16,11 +20,12 @@ export const overviewPages: readonly Page[] = [
     async show(visit) {
       const range = HISTORY_RANGE_NAMES.find((name) => name === visit.query['range']) ?? '1h';
       const stats = await visit.call('getStats', { query: { history: range } });
+      const causes = await visit.call('listDeadLetterGroups', { query: { limit: CAUSES_SHOWN } });
       const { fleet } = stats;
       return {
         title: 'Overview',
         main: html`${fleet ? curves(fleet, range, visit.now) : ''}
-        ${live('overview', 5, html`${fleet ? fleetFigures(fleet) : ''} ${ownFigures(stats, visit)}`)}`,
+        ${live('overview', 5, html`${fleet ? fleetFigures(fleet) : ''} ${ownFigures(stats, causes, visit)}`)}`,
       };
     },
   },
@@ -123,7 +128,11 @@ function agreement(
 }
 
 /** What belongs to the operator alone. */
-function ownFigures(stats: Stats, { now }: Visit): SafeHtml {
+function ownFigures(
+  stats: Stats,
+  { groups, nextCursor }: Answer<'listDeadLetterGroups'>,
+  { now }: Visit,
+): SafeHtml {
   return html`<section>
     <h2>Operator ${stats.operator}</h2>
     ${tiles('Figures of the operator', [
@@ -135,26 +144,8 @@ function ownFigures(stats: Stats, { now }: Visit): SafeHtml {
       ackTile(stats.acknowledgements, 'to its sources'),
     ])}
     <h3>Dead letters by cause</h3>
-    ${table(
-      'Dead letters by cause',
-      [
-        {
-          title: 'Cause',
-          cell: (group) => html`<a href="${deadLetters(group)}">${group.class ?? 'no failed attempt'}</a>`,
-        },
-        { title: 'Dead letters', cell: ({ count }) => count, numeric: true },
-        {
-          title: 'Destination',
-          cell: ({ destination: { kind, name, id } }) =>
-            kind === 'erp' ? html`ERP ${code(name)}` : code(id),
-        },
-        { title: 'Oldest', cell: ({ oldestAt }) => time(oldestAt, now) },
-        { title: 'Newest', cell: ({ newestAt }) => time(newestAt, now) },
-        { title: 'What to do', cell: ({ remedy }) => remedy },
-      ],
-      stats.deadLetters,
-      'There are no dead letters.',
-    )}
+    ${groupTable(groups, now)}
+    ${when(nextCursor !== null, html`<p><a href="/dead-letters">All causes</a></p>`)}
     <h3>Sources</h3>
     ${table(
       'Sources',
@@ -168,10 +159,3 @@ function ownFigures(stats: Stats, { now }: Visit): SafeHtml {
     )}
   </section>`;
 }
-
-const deadLetters = ({ class: of, destination }: Stats['deadLetters'][number]): string =>
-  link('/deliveries', {
-    status: 'dead_letter',
-    class: of,
-    ...(destination.kind === 'erp' ? { target: destination.name } : { endpoint: destination.id }),
-  });
