@@ -95,10 +95,11 @@ describe('for a token of one operator', () => {
   test('its dead letters are shown by cause, with what to do and a link to them', async () => {
     const browser = await signedIn(await tokenOf('operator:acme'));
     const { text } = await browser.get('/');
-    const to = /href="(\/deliveries\?status=dead_letter&amp;class=http_5xx[^"]*)"/.exec(text)?.[1] ?? '';
+    const to =
+      /href="(\/deliveries\?status=dead_letter&amp;endpoint=[^"]*&amp;class=http_5xx)"/.exec(text)?.[1] ?? '';
     expect(to).toContain(`endpoint=${acme.endpoint}`);
     expect((await browser.get(to.replaceAll('&amp;', '&'))).text).toContain(acme.eventId);
-    expect(textOf(text)).toContain('The receiver');
+    expect(textOf(text)).toContain('Dead letters by cause');
   });
 });
 

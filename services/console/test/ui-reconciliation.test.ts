@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import type { Finding, ReconciliationSummary } from '@breakwater/contracts/reconciliation';
 import { ADMIN, type Console, startConsole, type Things } from './api-rig.ts';
 import { type Browser, createBrowser } from './ui-rig.ts';
@@ -6,11 +6,14 @@ import { type Browser, createBrowser } from './ui-rig.ts';
 let console: Console;
 let acme: Things;
 let globex: Things;
-beforeEach(async () => {
+let run: Record<string, string>;
+beforeAll(async () => {
   console = await startConsole();
   [acme, globex] = [await console.things('acme'), await console.things('globex')];
+  run = await console.redis.hgetall(console.keys.reconciliation('receipts'));
 });
-afterEach(() => console.close());
+afterAll(() => console.close());
+beforeEach(() => console.redis.hset(console.keys.reconciliation('receipts'), run));
 
 const signedIn = async (token: string): Promise<Browser> => {
   const browser = createBrowser(`http://127.0.0.1:${console.port}`);
