@@ -5,8 +5,9 @@ const parts: Readonly<Record<string, () => Promise<unknown>>> = {
   lateness: () => import('./lateness.ts'),
   flood: () => import('./flood.ts'),
   soak: () => import('./soak.ts'),
+  lists: () => import('./lists.ts'),
 };
-/** `flood` takes minutes, and `soak` compares nothing. */
+/** `flood` and `lists` take minutes, and `soak` compares nothing. */
 const USUAL = ['ingest', 'fairness', 'lateness'];
 
 const wanted = process.argv.length > 2 ? process.argv.slice(2) : USUAL;

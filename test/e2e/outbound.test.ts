@@ -2,11 +2,12 @@ import { readFileSync } from 'node:fs';
 import { type RequestListener, createServer } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { DELIVERY_STATUSES, type Delivery } from '@breakwater/contracts/delivery';
+import type { Delivery } from '@breakwater/contracts/delivery';
+import { listDeliveries } from '@breakwater/core/list-deliveries';
 import { readEnvironment } from '@breakwater/runtime/environment';
 import { createLogger } from '@breakwater/runtime/logger';
 import { closeRedis, connectRedis, type Redis } from '@breakwater/store/connection';
-import { listDeliveryIds, readDeliveries, readSample } from '@breakwater/store/deliveries';
+import { readSample } from '@breakwater/store/deliveries';
 import { createKeyspace } from '@breakwater/store/keys';
 import { closeServer, listen } from '@breakwater/runtime/listen';
 import { startDnsServer } from '../../packages/http/test/support/dns-server.ts';
@@ -58,8 +59,9 @@ async function deliver(
     const { id } = await rig.json<{ id: string }>(...added);
     expect((await rig.send(orderPaid(`evt-${type}`, { type }))).status).toBe(200);
     const look = async (): Promise<Shown | false> => {
-      const filter = { operator: 'default', statuses: DELIVERY_STATUSES, destination: id };
-      const [delivery] = await readDeliveries(redis, keys, await listDeliveryIds(redis, keys, filter, 0, 1));
+      const query = { operator: 'default', destination: id };
+      const { deliveries } = await listDeliveries(redis, keys, query, undefined, { limit: 1 });
+      const [delivery] = deliveries;
       if (!delivery || !isDone(delivery)) return false;
       return { ...delivery, sample: await readSample(redis, keys, delivery.id) };
     };

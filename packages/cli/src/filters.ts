@@ -3,10 +3,13 @@ import type { DeadLetterReason } from '@breakwater/contracts/delivery';
 import { FAILURE_CLASSES } from '@breakwater/contracts/failure-class';
 import { erpDestination } from '@breakwater/contracts/ids';
 import { RESERVED_SOURCE } from '@breakwater/contracts/reserved';
+import type { DeliveryQuery } from '@breakwater/core/delivery-walk';
+import { sourcesOfOperator } from '@breakwater/core/source-report';
 import { AppError } from '@breakwater/runtime/errors';
 import { listEndpoints, readEndpoint } from '@breakwater/store/endpoints';
-import { InvalidArgumentError, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { CliContext } from './context.ts';
+import { parseTimeOrAge } from './options.ts';
 import type { Store } from './store-access.ts';
 
 /** A record, so that the compiler misses here a reason that is new. */
@@ -48,6 +51,55 @@ export const classOption = (): Option =>
     '--class <class>',
     'only those whose last attempt failed so: http_5xx, timeout_response ...',
   ).argParser(wordOf(Object.keys(FAILURE_CLASSES)));
+
+/** Filters of a delivery's event, and of its times; see queryOf. `since`: what `--since` speaks of. */
+export function addEventFilters(command: Command, context: CliContext, since: string): Command {
+  const moment = (text: string): number => parseTimeOrAge(text)(context.io.now());
+  return command
+    .option('--source <name>', 'only events of this source')
+    .option('--type <type>', 'only events of this type; order.* for all that begin so')
+    .option('--event <id>', 'only the event with this id')
+    .option('--since <time>', `only those ${since} since: 2h (ago), or 2026-01-31T12:00:00Z`, moment)
+    .option('--until <time>', `only those ${since} until then`, moment);
+}
+
+export interface FilterOptions extends DestinationOptions {
+  readonly class?: string;
+  readonly reasonIs?: string;
+  readonly source?: string;
+  readonly type?: string;
+  readonly event?: string;
+  readonly since?: number;
+  readonly until?: number;
+}
+
+/** What these options choose among the operator's deliveries. Throws AppError not_found, as destinationOf. */
+export async function queryOf(
+  context: CliContext,
+  store: Store,
+  options: FilterOptions,
+): Promise<Omit<DeliveryQuery, 'status'>> {
+  const { class: failureClass, reasonIs, source, type, event, since, until } = options;
+  return {
+    operator: context.globals().operator,
+    ...(await destinationOf(context, store, options)),
+    ...(failureClass !== undefined && { failureClass }),
+    ...(reasonIs !== undefined && { reason: reasonIs }),
+    ...(source !== undefined && { source }),
+    ...(type !== undefined && { type }),
+    ...(event !== undefined && { eventId: event }),
+    ...(since !== undefined && { since }),
+    ...(until !== undefined && { until }),
+  };
+}
+
+/** Where an event of the operator may have come from; undefined without a configuration that can be read. */
+export function knownSources(context: CliContext): string[] | undefined {
+  const config = readableConfig(context);
+  if (!config) return undefined;
+  const own = sourcesOfOperator(config, context.globals().operator).map(([name]) => name);
+  return [RESERVED_SOURCE, ...own];
+}
 
 export interface DestinationOptions {
   readonly endpoint?: string;

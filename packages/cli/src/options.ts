@@ -86,6 +86,12 @@ export const oneOf =
 
 export const limitOption = (): Option =>
   new Option('--limit <n>', 'at most so many').default(50).argParser(wholeNumber(1, 1_000));
+export interface PageOptions {
+  readonly limit: number;
+  readonly cursor?: string;
+}
+export const cursorOption = (): Option =>
+  new Option('--cursor <text>', 'go on behind an earlier page: its nextCursor');
 export const offsetOption = (): Option =>
   new Option('--offset <n>', 'skip so many').default(0).argParser(wholeNumber(0, 1e9));
 export const dryRunOption = (): Option =>

@@ -34,13 +34,41 @@ test('list filters by reason and pages through what is left', async () => {
     (await rig.cli(['dead-letters', 'list', ...args, '--json'])).json();
   expect((await ask('--reason', 'gone')).deliveries.map((each: { id: string }) => each.id)).toEqual([gone]);
   const first = await ask('--reason', 'exhausted', '--limit', '2');
-  expect(first.nextOffset).toBe(2);
-  const second = await ask('--reason', 'exhausted', '--limit', '2', '--offset', '2');
-  expect(second.nextOffset).toBeNull();
+  const second = await ask('--reason', 'exhausted', '--limit', '2', '--cursor', first.nextCursor);
+  expect(second.nextCursor).toBeNull();
   expect([...first.deliveries, ...second.deliveries].map((each): string => each.id).toSorted()).toEqual(
     exhausted.toSorted(),
   );
   expect((await ask('--operator', 'other')).deliveries).toEqual([]);
+});
+
+test('groups says how many dead letters each destination has of each class', async () => {
+  await deadIds(2);
+  const [gone = ''] = await rig.recordEvent('evt_gone', [other]);
+  await rig.attempt(gone, GONE);
+  const { code, json } = await rig.cli(['dead-letters', 'groups', '--json']);
+  expect(code).toBe(0);
+  const { groups, nextCursor } = json();
+  expect(nextCursor).toBeNull();
+  expect(
+    groups.map((each: { destination: { id: string }; failureClass: string; count: number }) => [
+      each.destination.id,
+      each.failureClass,
+      each.count,
+    ]),
+  ).toEqual([
+    [destination('endpoint'), 'http_5xx', 2],
+    [other, 'http_gone', 1],
+  ]);
+  const page = await rig.cli(['dead-letters', 'groups', '--limit', '1']);
+  expect(page.stdout).toMatch(/http_5xx +2 /);
+  const [, cursor = ''] = /More: --cursor (\S+)/.exec(page.stdout) ?? [];
+  expect((await rig.cli(['dead-letters', 'groups', '--limit', '1', '--cursor', cursor])).stdout).toMatch(
+    /http_gone +1 /,
+  );
+  expect((await rig.cli(['dead-letters', 'groups', '--operator', 'other'])).stdout).toBe(
+    'No dead letters.\n',
+  );
 });
 
 const replay = (...args: string[]) => rig.cli(['dead-letters', 'replay', ...args, '--reason', 'fixed']);

@@ -17,16 +17,14 @@ test('list pages through every delivery once and says where the next page begins
   for (let number = 0; number < 5; number += 1)
     all.push(...(await rig.recordEvent(`evt_${number}`, [destination('endpoint')])));
   const seen: string[] = [];
-  let offset: number | null = 0;
-  while (offset !== null) {
-    const page = (
-      await rig.cli(['deliveries', 'list', '--limit', '2', '--offset', String(offset), '--json'])
-    ).json();
+  let cursor: string[] = [];
+  do {
+    const page = (await rig.cli(['deliveries', 'list', '--limit', '2', ...cursor, '--json'])).json();
     seen.push(...idsOf(page));
-    offset = page.nextOffset;
-  }
+    cursor = page.nextCursor === null ? [] : ['--cursor', page.nextCursor];
+  } while (cursor.length > 0);
   expect(seen.toSorted()).toEqual(all.toSorted());
-  expect((await rig.cli(['deliveries', 'list', '--limit', '2'])).stdout).toContain('--offset 2');
+  expect((await rig.cli(['deliveries', 'list', '--limit', '2'])).stdout).toMatch(/more: --cursor \S+$/m);
 });
 
 test('the list never cuts why a delivery failed', async () => {
@@ -48,6 +46,11 @@ test('list filters by status and destination, and shows no other operator anythi
   );
   expect(await ask('--endpoint', other)).toEqual([open]);
   expect(await ask('--target', 'receipts')).toEqual([erp]);
+  expect(await ask('--event', 'evt_dead')).toEqual([dead]);
+  expect(await ask('--class', 'http_5xx', '--source', 'shop', '--type', 'order.*')).toEqual([dead]);
+  expect(await ask('--class', 'http_4xx')).toEqual([]);
+  expect(await ask('--until', '1h')).toEqual([]);
+  expect((await ask('--since', '1h')).toSorted()).toEqual([dead, open, erp].toSorted());
   expect(await ask('--operator', 'other')).toEqual([]);
   expect((await rig.cli(['--operator', 'other', 'deliveries', 'show', dead])).code).toBe(3);
 });

@@ -14,6 +14,14 @@ import {
   ReconciliationView,
   AuditEntry,
 } from './admin-views.ts';
+import {
+  BreakerView,
+  DeadLetterGroup,
+  QuarantinedDetail,
+  QuarantinedView,
+  RetryOutcome,
+  SourceView,
+} from './admin-views-inbound.ts';
 
 /** The answer of each route; see admin-views.ts for what is in them. */
 const done = z.object({ ok: z.literal(true), changed: z.boolean() });
@@ -65,6 +73,23 @@ export const ANSWERS = {
   event: EventView,
   stats: StatsView,
   reconciliation: z.object({ targets: z.array(ReconciliationView) }).meta({ id: 'Reconciliations' }),
+  deadLetterGroups: z
+    .object({ groups: z.array(DeadLetterGroup), nextCursor })
+    .meta({ id: 'DeadLetterGroups' }),
+  sources: z.object({ sources: z.array(SourceView) }).meta({ id: 'Sources' }),
+  source: SourceView,
+  quarantine: z.object({ entries: z.array(QuarantinedView), nextCursor }).meta({ id: 'Quarantine' }),
+  quarantineEntry: QuarantinedDetail,
+  quarantineRetry: z
+    .object({
+      ok: z.boolean().describe('False: it is still refused, and stays.'),
+      dryRun: z.boolean(),
+      id: z.string(),
+      result: RetryOutcome,
+    })
+    .meta({ id: 'QuarantineRetry' }),
+  breakers: z.object({ breakers: z.array(BreakerView) }).meta({ id: 'Breakers' }),
+  breakerMoved: done.extend({ breaker: BreakerView }).meta({ id: 'BreakerMoved' }),
   audit: z.object({ entries: z.array(AuditEntry), nextCursor }).meta({ id: 'Audit' }),
   tokens: z.object({ tokens: z.array(AccessToken) }).meta({ id: 'Tokens' }),
   tokenCreated: AccessToken.extend({

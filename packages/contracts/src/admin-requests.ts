@@ -85,7 +85,31 @@ export const QUERIES = {
       cursor,
     })
     .refine(oneDestination, ONE_DESTINATION),
+  deadLetterGroups: z
+    .strictObject({ operator, endpoint: id.optional(), target: name.optional(), limit, cursor })
+    .refine(oneDestination, ONE_DESTINATION),
   event: z.strictObject({ operator, body: flag.default(false) }),
+  sources: z.strictObject({
+    operator,
+    unusedForMs: z.coerce
+      .number()
+      .int()
+      .min(0)
+      .max(366 * 86_400_000)
+      .default(7 * 86_400_000)
+      .describe('How long a secret must be unused to be called removable; a week when left out.'),
+  }),
+  quarantine: z.strictObject({
+    operator,
+    source: name.optional().describe('Only of this source.'),
+    limit,
+    cursor,
+  }),
+  quarantineEntry: z.strictObject({
+    operator,
+    body: flag.default(false).describe('Show the body, with secrets masked. It may hold personal data.'),
+  }),
+  breakers: z.strictObject({ operator, target: name.optional().describe('Only this ERP target.') }),
   reconciliation: z.strictObject({
     operator: operatorName
       .optional()
@@ -150,7 +174,13 @@ export const BODIES = {
     })
     .refine(oneDestination, ONE_DESTINATION)
     .meta({ id: 'BulkReplayRequest' }),
+  quarantineRetry: z
+    .strictObject({
+      reason,
+      dryRun: z.boolean().default(false).describe('Say what would come of it, and change nothing.'),
+    })
+    .meta({ id: 'QuarantineRetryRequest' }),
   newToken: NewToken,
 } as const;
 
-export const PARAMS = { id, source: name, eventId } as const;
+export const PARAMS = { id, source: name, target: name, eventId } as const;

@@ -1,6 +1,7 @@
 import { BODIES, QUERIES } from './admin-requests.ts';
 import { ANSWERS } from './admin-answers.ts';
 import type { RouteSpec } from './admin-route.ts';
+import { INBOUND_ROUTES } from './admin-routes-inbound.ts';
 
 /** Every route of the admin API. The server, the OpenAPI document and the tests of isolation are made of this table. */
 export const ADMIN_ROUTES = {
@@ -149,6 +150,15 @@ export const ADMIN_ROUTES = {
     answer: ANSWERS.resolved,
     status: 200,
   },
+  listDeadLetterGroups: {
+    method: 'get',
+    path: '/dead-letters/groups',
+    summary: 'Dead letters by destination and class with exact counts, the largest group first',
+    access: 'read',
+    query: QUERIES.deadLetterGroups,
+    answer: ANSWERS.deadLetterGroups,
+    status: 200,
+  },
   listReplays: {
     method: 'get',
     path: '/replays',
@@ -227,6 +237,7 @@ export const ADMIN_ROUTES = {
     answer: ANSWERS.reconciliation,
     status: 200,
   },
+  ...INBOUND_ROUTES,
   listAudit: {
     method: 'get',
     path: '/audit',

@@ -5,7 +5,7 @@ import { REPLAY_RUN_STATES } from './replay-run.ts';
 
 /** What the admin API answers with. Times are ms since the epoch; a name ending in Ms is a duration. */
 
-const time = z.int().describe('ms since the epoch');
+export const time = z.int().describe('ms since the epoch');
 export const nextCursor = z
   .string()
   .nullable()
@@ -34,6 +34,17 @@ const Pause = {
   failingSince: time.nullable(),
 };
 
+const RecentAnswers = z
+  .object({
+    attempts: z.int().describe('With a result, replays included.'),
+    sent: z.int(),
+    successRate: z.number().min(0).max(1).nullable().describe('sent / attempts; null where there was none.'),
+  })
+  .meta({
+    id: 'RecentAnswers',
+    description: 'What a destination answered in this hour and the 23 before it.',
+  });
+
 export const EndpointView = z
   .object({
     id: z.string(),
@@ -53,6 +64,7 @@ export const EndpointView = z
     secrets: z.array(z.object({ createdAt: time, expiresAt: time.nullable(), sealedWith: z.string() })),
     createdAt: time,
     updatedAt: time.optional(),
+    recent: RecentAnswers,
     ...Pause,
   })
   .meta({ id: 'Endpoint' });

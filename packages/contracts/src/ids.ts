@@ -54,6 +54,10 @@ export function erpTargetOf(destination: string): string | undefined {
   return destination.startsWith(ERP_PREFIX) ? destination.slice(ERP_PREFIX.length) : undefined;
 }
 
+/** What people call a destination: the name of an ERP target, the id of an endpoint. */
+export const destinationName = (destination: string): string =>
+  destinationKind(destination) === 'erp' ? destinationLabel(destination) : destination;
+
 /** Metric label of a destination: an ERP target's name or `endpoint`, never an id. */
 export const destinationLabel = (destination: string): string => erpTargetOf(destination) ?? 'endpoint';
 

@@ -7,27 +7,6 @@ import { readDelivery } from '@breakwater/store/deliveries';
 import type { Keyspace } from '@breakwater/store/keys';
 import type { Transitions } from '@breakwater/store/transitions';
 import { expired } from './replay-check.ts';
-import { type SelectFilter, selectDeliveries } from './select-deliveries.ts';
-
-export type DeadLetterFilter = Omit<SelectFilter, 'status'>;
-
-/** One page of dead letters, newest first; `nextOffset` is null on the last one. */
-export async function listDeadLetters(
-  redis: Redis,
-  keys: Keyspace,
-  filter: DeadLetterFilter,
-  offset: number,
-  limit: number,
-): Promise<{ deliveries: Delivery[]; nextOffset: number | null }> {
-  const deliveries: Delivery[] = [];
-  let seen = 0;
-  for await (const delivery of selectDeliveries(redis, keys, { ...filter, status: 'dead_letter' })) {
-    if (seen === offset + limit) return { deliveries, nextOffset: seen };
-    if (seen >= offset) deliveries.push(delivery);
-    seen += 1;
-  }
-  return { deliveries, nextOffset: null };
-}
 
 export interface ResolveDeps {
   readonly redis: Redis;

@@ -7,6 +7,7 @@ import { messageOf } from '@breakwater/runtime/errors';
 import type { Redis } from '@breakwater/store/connection';
 import { findWeaknesses } from '@breakwater/store/durability';
 import { pastDueMs, readBreaker } from '@breakwater/store/gates';
+import { readIndexState } from '@breakwater/store/index-backfill';
 import type { Keyspace } from '@breakwater/store/keys';
 import { readLedger } from '@breakwater/store/ledger';
 import { readMemory } from '@breakwater/store/memory';
@@ -173,8 +174,20 @@ export async function examineWork(deps: WorkDeps): Promise<Finding[]> {
           `${dead} of all operators`,
           'See dead-letters list; mend the receivers, then dead-letters replay.',
         ),
+    await indexesOf(deps),
     ...(await Promise.all(Object.keys(config.erpTargets).map((target) => breakerOf(deps, target)))),
   ];
+}
+
+async function indexesOf({ redis, keys }: WorkDeps): Promise<Finding> {
+  const state = await readIndexState(redis, keys);
+  if (state !== 'under_way' || (await redis.zcard(keys.recorded)) === 0)
+    return ok('indexes', 'lists are read from indexes that have every record');
+  return warning(
+    'indexes',
+    'records of a former version are not in the indexes yet: lists may lack some',
+    'A dispatcher brings them in by itself; its log says when that is complete.',
+  );
 }
 
 function late(queue: string, ms: number, service: string): Finding {

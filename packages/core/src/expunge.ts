@@ -1,9 +1,10 @@
-import { DELIVERY_STATUSES, type Delivery, type DeliveryStatus } from '@breakwater/contracts/delivery';
+import type { Delivery, DeliveryStatus } from '@breakwater/contracts/delivery';
 import type { Redis } from '@breakwater/store/connection';
-import { listDeliveryIds, readDeliveries, readDelivery } from '@breakwater/store/deliveries';
+import { readDeliveries, readDelivery } from '@breakwater/store/deliveries';
 import { removeSamples, withSample } from '@breakwater/store/expunge';
 import type { Keyspace } from '@breakwater/store/keys';
 import { noDelivery } from './dead-letters.ts';
+import { walkDeliveries } from './delivery-walk.ts';
 
 export interface ExpungeDeps {
   readonly redis: Redis;
@@ -85,9 +86,17 @@ export async function expungeSamples(deps: ExpungeDeps, input: ExpungeInput): Pr
 
 async function idsOf({ redis, keys }: ExpungeDeps, { operator, choice }: ExpungeInput): Promise<string[]> {
   if (!('ids' in choice)) {
-    const { statuses = DELIVERY_STATUSES, destination } = choice;
-    const filter = { operator, statuses, ...(destination !== undefined && { destination }) };
-    return listDeliveryIds(redis, keys, filter, 0, Number.MAX_SAFE_INTEGER);
+    const { statuses: status, destination, failureClass } = choice;
+    const chosen: string[] = [];
+    const query = {
+      operator,
+      ...(status && { status }),
+      ...(destination !== undefined && { destination }),
+      ...(failureClass !== undefined && { failureClass }),
+    };
+    for await (const { delivery } of walkDeliveries(redis, keys, query, undefined))
+      if (delivery) chosen.push(delivery.id);
+    return chosen;
   }
   const ids = [...new Set(choice.ids)];
   for (const id of ids) if (!(await readDelivery(redis, keys, operator, id))) throw noDelivery(operator, id);
@@ -97,5 +106,5 @@ async function idsOf({ redis, keys }: ExpungeDeps, { operator, choice }: Expunge
 function passes(delivery: Delivery, operator: string, choice: ExpungeChoice): boolean {
   if (delivery.operator !== operator) return false;
   if ('ids' in choice || choice.failureClass === undefined) return true;
-  return delivery.attempts.at(-1)?.class === choice.failureClass;
+  return delivery.failureClass === choice.failureClass;
 }

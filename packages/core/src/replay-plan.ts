@@ -47,13 +47,22 @@ export async function chooseDeliveries(
   selection: ReplaySelection,
 ): Promise<string[]> {
   if ('ids' in selection) return [...new Set(selection.ids)];
-  const ids: string[] = [];
-  for await (const { id } of selectDeliveries(redis, keys, selection)) {
-    ids.push(id);
-    if (ids.length > MATCHED_MAX) throw tooMany();
+  const found: Chosen[] = [];
+  for await (const { id, statusAt } of selectDeliveries(redis, keys, selection)) {
+    found.push({ id, statusAt });
+    if (found.length > MATCHED_MAX) throw tooMany();
   }
-  return ids.toReversed();
+  return oldestFirst(found);
 }
+
+type Chosen = Pick<Delivery, 'id' | 'statusAt'>;
+
+/** By the last change, whichever index they were found in; of equal ones the one that was found last. */
+const oldestFirst = (found: readonly Chosen[]): string[] =>
+  found
+    .toReversed()
+    .toSorted((one, other) => one.statusAt - other.statusAt)
+    .map(({ id }) => id);
 
 /** Says what a bulk replay would do now, and changes nothing. */
 export async function planReplay(
@@ -64,7 +73,7 @@ export async function planReplay(
   pace: ReplayPace,
 ): Promise<ReplayPlan> {
   const facts: DestinationFacts = new Map();
-  const deliveries: string[] = [];
+  const deliveries: Chosen[] = [];
   const refused: RefusedReplay[] = [];
   const byDestination = new Map<string, number>();
   const byReason = new Map<string, number>();
@@ -77,14 +86,14 @@ export async function planReplay(
       if (error) refused.push({ delivery: id, error });
       continue;
     }
-    deliveries.push(id);
+    deliveries.push({ id, statusAt: delivery.statusAt });
     increment(byDestination, delivery.destination.name);
     increment(byReason, causeOf(delivery));
     if (deliveries.length > MATCHED_MAX) throw tooMany();
   }
   return {
     matched: deliveries.length + refused.length,
-    deliveries: 'ids' in selection ? deliveries : deliveries.toReversed(),
+    deliveries: 'ids' in selection ? deliveries.map(({ id }) => id) : oldestFirst(deliveries),
     refused,
     byDestination,
     byReason,

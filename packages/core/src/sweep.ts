@@ -1,5 +1,5 @@
 import type { DeadLetterJob } from '@breakwater/contracts/jobs';
-import { parseDeliveryId } from '@breakwater/contracts/ids';
+import { newId, parseDeliveryId } from '@breakwater/contracts/ids';
 import type { AlarmClocks } from '@breakwater/queue/alarms';
 import type { QueueMaintenance } from '@breakwater/queue/maintenance';
 import { messageOf } from '@breakwater/runtime/errors';
@@ -8,6 +8,7 @@ import { startLoop } from '@breakwater/runtime/poll';
 import type { Redis } from '@breakwater/store/connection';
 import type { Keyspace } from '@breakwater/store/keys';
 import type { Policy } from '@breakwater/store/policy';
+import { backfillIndexes } from '@breakwater/store/index-backfill';
 import { sweepRetention } from '@breakwater/store/retention';
 import { readShadows, shadowDone } from '@breakwater/store/shadows';
 import type { Transitions } from '@breakwater/store/transitions';
@@ -37,10 +38,13 @@ const FAILED_EVENTS_EVERY_MS = 30_000;
  */
 export function startSweeper(deps: SweepDeps): () => Promise<void> {
   let eventsAt = 0;
+  let indexed = false;
+  const identity = newId();
   return startLoop(
     EVERY_MS,
     async () => {
       await sweep(deps);
+      if (!indexed) indexed = await backfill(deps, identity);
       if (performance.now() - eventsAt < FAILED_EVENTS_EVERY_MS) return;
       eventsAt = performance.now();
       const retried = await deps.maintenance.retryFailedEvents(LIMIT);
@@ -54,6 +58,17 @@ export function startSweeper(deps: SweepDeps): () => Promise<void> {
     },
     (error) => deps.logger.warn({ reason: messageOf(error) }, 'sweep failed'),
   );
+}
+
+/** Of each second, so that a deployment with millions of records works on meanwhile. */
+const BACKFILL_MS = 200;
+
+/** Resolves to whether every record is in every index. */
+async function backfill({ redis, keys, logger }: SweepDeps, identity: string): Promise<boolean> {
+  const { complete, events } = await backfillIndexes(redis, keys, identity, BACKFILL_MS);
+  if (events > 0)
+    logger.info({ events, complete }, 'older records are brought into the indexes that lists are read from');
+  return complete;
 }
 
 /** One look at everything but the gates (see gate-watch.ts). */

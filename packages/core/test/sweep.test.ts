@@ -100,3 +100,15 @@ test('an alarm whose job only waits in a long line costs the sweeper no second j
     `${waits}-1`,
   );
 });
+
+test('a sweeper brings records from before the indexes into them', async () => {
+  const work = openWork();
+  const { redis, keys } = work;
+  const id = await work.delivery();
+  await redis.del(keys.byOperator('default'), keys.bySource('default', 'shop'));
+  afterwards(startSweeper(work));
+  await waitUntil(async () => (await redis.zscore(keys.bySource('default', 'shop'), id)) !== null, {
+    what: 'the index of the source',
+  });
+  expect(await redis.zscore(keys.byOperator('default'), id)).not.toBeNull();
+});

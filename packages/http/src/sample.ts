@@ -43,8 +43,8 @@ export function sampleOf(response: HttpResponse, secrets: readonly string[]): Re
 }
 
 /** A text of ours or of a peer's without these secrets, and without what looks like one. */
-export const redacted = (text: string, secrets: readonly string[]): string =>
-  mask(text, [...findSecrets(text, secrets, false), ...WELL_KNOWN.find(text, false)], text.length);
+export const redacted = (text: string, secrets: readonly string[], redaction = WELL_KNOWN): string =>
+  mask(text, [...findSecrets(text, secrets, false), ...redaction.find(text, false)], text.length);
 
 /**
  * In the charset that the answer names, or else UTF-8: what is not read as its writer meant it hides secrets. A packed

@@ -3,9 +3,8 @@ import {
   DELIVERY_STATUSES,
   type DeadLetterReason,
   type Delivery,
-  type DeliveryStatus,
 } from '@breakwater/contracts/delivery';
-import { destinationKind, destinationLabel, parseDeliveryId } from '@breakwater/contracts/ids';
+import { destinationKind, destinationName, parseDeliveryId } from '@breakwater/contracts/ids';
 import type { ResponseSample } from '@breakwater/contracts/attempt-result';
 import type { Redis } from 'ioredis';
 import type { Keyspace } from './keys.ts';
@@ -62,7 +61,7 @@ function toDelivery(
     destination: {
       kind: destinationKind(parts.destination),
       id: parts.destination,
-      name: nameOf(parts.destination),
+      name: destinationName(parts.destination),
     },
     reference: record['reference'] ?? eventId,
     status,
@@ -92,9 +91,6 @@ function toDelivery(
   };
 }
 
-const nameOf = (destination: string): string =>
-  destinationKind(destination) === 'erp' ? destinationLabel(destination) : destination;
-
 /** Rows a<n> are `s|begunAt|lateMs|durationMs|class|code` (`r|` for a replay), l<n> `at|class|code`; see prelude.lua. */
 function readAttempts(record: Record<string, string>): Attempt[] {
   const attempts: Attempt[] = [];
@@ -122,55 +118,6 @@ function readAttempts(record: Record<string, string>): Attempt[] {
   }
   return attempts;
 }
-
-export interface DeliveryFilter {
-  readonly operator: string;
-  readonly statuses: readonly DeliveryStatus[];
-  /** Destination id. */
-  readonly destination?: string;
-}
-
-/**
- * Ids of deliveries, newest first (by the time of the last status change). `offset` and `limit` page through the merged
- * lists of the wanted statuses; each page reads at most (offset + limit) entries per status.
- */
-export async function listDeliveryIds(
-  redis: Redis,
-  keys: Keyspace,
-  filter: DeliveryFilter,
-  offset: number,
-  limit: number,
-): Promise<string[]> {
-  const found: { id: string; at: number }[] = [];
-  const want = offset + limit;
-  for (const status of filter.statuses) {
-    let from = 0;
-    let taken = 0;
-    while (taken < want) {
-      const reply = await redis.zrevrange(
-        keys.byStatus(filter.operator, status),
-        from,
-        from + PAGE - 1,
-        'WITHSCORES',
-      );
-      for (let index = 0; index < reply.length; index += 2) {
-        const id = reply[index] ?? '';
-        if (filter.destination !== undefined && parseDeliveryId(id)?.destination !== filter.destination)
-          continue;
-        found.push({ id, at: Number(reply[index + 1]) });
-        taken += 1;
-      }
-      if (reply.length < 2 * PAGE) break;
-      from += PAGE;
-    }
-  }
-  return found
-    .toSorted((a, b) => b.at - a.at || (a.id < b.id ? 1 : -1))
-    .slice(offset, want)
-    .map(({ id }) => id);
-}
-
-const PAGE = 500;
 
 /** The last response sample of a delivery; it outlives a week at most, since it may hold a receiver's data. */
 const SAMPLE_TTL_S = 7 * 86_400;

@@ -21,6 +21,8 @@ export interface Keyspace {
   readonly alarms: (queue: Extract<QueueName, 'deliveries' | 'erp'>) => string;
   /** hash: cap, ramp, rate, pause, failing since, policy, breaker of a destination. `retries` is the lane of all retries. */
   readonly gate: (destination: string) => string;
+  /** hash, 25 h after its last change: what a destination answered, by the hour, of the last 24. */
+  readonly recent: (destination: string) => string;
   /** zset alarm id -> since: who waits at a gate. */
   readonly waiting: (destination: string) => string;
   /** zset gate -> when to look: gates with waiters. */
@@ -35,10 +37,16 @@ export interface Keyspace {
   readonly bySource: (operator: string, source: string) => string;
   /** zset delivery -> created: deliveries of an operator whose latest attempt failed with a class. */
   readonly byClass: (operator: string, failureClass: string) => string;
+  /** zset delivery -> dead since: dead letters of an operator in a group, which is `<destination>:<class>`. */
+  readonly byDeadGroup: (operator: string, group: string) => string;
+  /** zset group -> dead letters in it: the groups of an operator that hold any. */
+  readonly deadGroups: (operator: string) => string;
   /** zset delivery -> created: every delivery of an operator. */
   readonly byOperator: (operator: string) => string;
   /** zset delivery -> created: deliveries to an ERP target, or to any endpoint (`endpoint`), that have not ended. */
   readonly open: (label: string) => string;
+  /** hash: how far older records are in the indexes, and since which version of them all are. */
+  readonly indexBackfill: string;
   /** zset event key -> recorded: every event record, by time. What a reconciliation walks. */
   readonly recorded: string;
   /** hash reference -> delivery: of an ERP target's deliveries whose reference is not the event id. */
@@ -118,6 +126,7 @@ export function createKeyspace(deployment: string): Keyspace {
     sample: (deliveryId) => `${prefix}sample:${deliveryId}`,
     alarms: (queue) => `${prefix}alarms:${queue}`,
     gate: (destination) => `${prefix}gate:${destination}`,
+    recent: (destination) => `${prefix}recent:${destination}`,
     waiting: (destination) => `${prefix}gate:${destination}:waiting`,
     gates: `${prefix}gates`,
     ledger: `${prefix}ledger`,
@@ -125,8 +134,11 @@ export function createKeyspace(deployment: string): Keyspace {
     byDestination: (operator, destination) => `${prefix}index:${operator}:to:${destination}`,
     bySource: (operator, source) => `${prefix}index:${operator}:from:${source}`,
     byClass: (operator, failureClass) => `${prefix}index:${operator}:why:${failureClass}`,
+    byDeadGroup: (operator, group) => `${prefix}index:${operator}:dead:${group}`,
+    deadGroups: (operator) => `${prefix}dead-groups:${operator}`,
     byOperator: (operator) => `${prefix}index:${operator}:all`,
     open: (label) => `${prefix}open:${label}`,
+    indexBackfill: `${prefix}index-backfill`,
     recorded: `${prefix}recorded`,
     references: (destination) => `${prefix}references:${destination}`,
     reconciliation: (target) => `${prefix}reconciliation:${target}`,

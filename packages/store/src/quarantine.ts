@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
+import type { IndexPlace } from './indexes.ts';
 import type { Keyspace } from './keys.ts';
 import { loadScript } from './script.ts';
 
@@ -83,8 +84,39 @@ const FACTS = ['operator', 'source', 'receivedAt', 'code', 'message', 'headers',
 
 /** A source's entries, newest first. Without bodies, of which a source may hold 18 MB. */
 export async function listQuarantine(redis: Redis, keys: Keyspace, name: string): Promise<QuarantineFacts[]> {
-  const lists = [keys.quarantine(name), keys.quarantineVerified(name)];
-  const ids = (await Promise.all(lists.map((list) => redis.zrange(list, 0, '-1')))).flat();
+  const places = await listQuarantinePlaces(redis, keys, [name]);
+  const found = await readQuarantineFacts(
+    redis,
+    keys,
+    places.map(({ id }) => id),
+  );
+  return found.toSorted((one, other) => other.receivedAt - one.receivedAt);
+}
+
+/** Where the entries of these sources are: when each was kept, the latest first. At most 200 of a source, as numbers alone. */
+export async function listQuarantinePlaces(
+  redis: Redis,
+  keys: Keyspace,
+  names: readonly string[],
+): Promise<IndexPlace[]> {
+  const lists = names.flatMap((name) => [keys.quarantine(name), keys.quarantineVerified(name)]);
+  const replies = await Promise.all(lists.map((list) => redis.zrange(list, 0, '-1', 'WITHSCORES')));
+  return replies
+    .flatMap((reply) =>
+      Array.from({ length: reply.length / 2 }, (_, index) => ({
+        id: reply[2 * index] ?? '',
+        score: Number(reply[2 * index + 1]),
+      })),
+    )
+    .toSorted((one, other) => other.score - one.score || (one.id < other.id ? 1 : -1));
+}
+
+/** What is known of these entries, without their bodies; those that have left are left out. */
+export async function readQuarantineFacts(
+  redis: Redis,
+  keys: Keyspace,
+  ids: readonly string[],
+): Promise<QuarantineFacts[]> {
   const found = await Promise.all(
     ids.map(async (id): Promise<QuarantineFacts | undefined> => {
       const [operator, source, receivedAt, code, message, headers, sizeBytes] = await redis.hmget(
@@ -104,9 +136,7 @@ export async function listQuarantine(redis: Redis, keys: Keyspace, name: string)
       };
     }),
   );
-  return found
-    .filter((entry) => entry !== undefined)
-    .toSorted((one, other) => other.receivedAt - one.receivedAt);
+  return found.filter((entry) => entry !== undefined);
 }
 
 /** Removes an entry whose events were accepted, audited in the same step. */

@@ -23,7 +23,7 @@ async function age(store: Store, ...ids: string[]): Promise<void> {
   }
 }
 
-/** What is left; a destination's own gate is no part of an event. */
+/** What is left; a destination's own gate and recent answers are no part of an event. */
 async function residue(store: Store): Promise<string[]> {
   const keys: string[] = [];
   let cursor = '0';
@@ -34,7 +34,7 @@ async function residue(store: Store): Promise<string[]> {
   } while (cursor !== '0');
   return keys
     .map((key) => key.slice(store.keys.prefix.length))
-    .filter((key) => !/^gate:[^:]+$/.test(key))
+    .filter((key) => !/^(gate|recent):[^:]+$/.test(key))
     .toSorted();
 }
 

@@ -1,5 +1,6 @@
 import type { ADMIN_ROUTES, RouteName } from '@breakwater/contracts/admin-routes';
 import type { BreakwaterConfig } from '@breakwater/contracts/config';
+import type { AcceptorOptions } from '@breakwater/core/accept';
 import type { openDeliveries } from '@breakwater/core/delivery-deps';
 import type { HttpClient } from '@breakwater/http/client';
 import type { SecretBox } from '@breakwater/store/secret-box';
@@ -12,6 +13,8 @@ export type ApiDeps = ReturnType<typeof openDeliveries> & {
   readonly secrets: SecretBox;
   /** Guarded, for tests of endpoints. */
   readonly client: HttpClient;
+  /** Where the accept step of ingest is opened, for what was refused and is right today. */
+  readonly accepting: AcceptorOptions;
 };
 
 type Route<N extends RouteName> = (typeof ADMIN_ROUTES)[N];
@@ -25,7 +28,12 @@ export interface Call<N extends RouteName> {
   readonly operator: string;
   readonly actor: string;
   /** The path's own, decoded. */
-  readonly params: { readonly id: string; readonly source: string; readonly eventId: string };
+  readonly params: {
+    readonly id: string;
+    readonly source: string;
+    readonly target: string;
+    readonly eventId: string;
+  };
   readonly query: z.output<Route<N>['query']>;
   readonly body: BodyOf<N>;
   /** Version of If-Match. */

@@ -25,7 +25,7 @@ export function parse<T extends z.ZodType>(schema: T, value: unknown, what: stri
 
 /** The parameters of a path. What cannot be an id of ours is not found, as any other that does not exist. */
 export function judgeParams(route: RouteSpec, params: Readonly<Record<string, unknown>>) {
-  const judged = { id: '', source: '', eventId: '' };
+  const judged = { id: '', source: '', target: '', eventId: '' };
   for (const name of paramsOf(route.path)) {
     const { success, data } = PARAMS[name].safeParse(params[name]);
     if (!success) throw new AppError('not_found', 'There is nothing with this id.');

@@ -9,10 +9,11 @@ import { createToken } from '@breakwater/core/tokens';
 import { createGuardedClient } from '@breakwater/http/egress';
 import { closeServer, listen } from '@breakwater/runtime/listen';
 import { createLogger } from '@breakwater/runtime/logger';
+import { writeQuarantine } from '@breakwater/store/quarantine';
 import { createSecretBox } from '@breakwater/store/secret-box';
 import { freePort } from '../../../test/support/free-port.ts';
 import { sharedRedisUrl } from '../../../test/support/redis.ts';
-import { type ApiOptions, createApi } from '../src/api.ts';
+import { type ConsoleOptions, createConsole } from '../src/console.ts';
 import type { ApiDeps } from '../src/call.ts';
 import { createApiServer } from '../src/api-server.ts';
 
@@ -61,7 +62,7 @@ export interface CallOptions {
 }
 
 /** The admin API on a port of its own, on real records in a key space of its own. */
-export async function startConsole(options: Partial<ApiOptions> & { readonly redisUrl?: string } = {}) {
+export async function startConsole(options: Partial<ConsoleOptions> & { readonly redisUrl?: string } = {}) {
   const stack = new AsyncDisposableStack();
   const logger = createLogger({ service: 'test', level: 'silent' });
   const { redisUrl = sharedRedisUrl(), ...more } = options;
@@ -72,11 +73,14 @@ export async function startConsole(options: Partial<ApiOptions> & { readonly red
   );
   const client = createGuardedClient(CONFIG.egress, CONFIG.samples);
   stack.defer(() => client.close());
-  const deps = { ...store, config: CONFIG, secrets: createSecretBox(CONFIG.encryptionKeys), client };
+  const durability = 'relaxed' as const;
+  const accepting = { redisUrl, keyPrefix, durability, ingest: CONFIG.ingest, logger };
+  const secrets = createSecretBox(CONFIG.encryptionKeys);
+  const deps = { ...store, config: CONFIG, secrets, client, accepting };
   const { redis, keys } = store;
   await redis.ping(); // before it is ready, callers are sent away
   let now = 0;
-  const api = createApi({
+  const listener = createConsole({
     deps,
     // Its clock stands still: what it has once looked up it knows for good, and no look-up comes in between.
     tokenReader: createTokenReader({ redis, keys, logger, now: () => now }),
@@ -84,7 +88,7 @@ export async function startConsole(options: Partial<ApiOptions> & { readonly red
     signal: new AbortController().signal,
     ...more,
   });
-  const server = createApiServer(api);
+  const server = createApiServer(listener);
   const port = await listen(server, 0, '127.0.0.1');
   const closedPort = await freePort();
   stack.defer(() => closeServer(server, 1_000));
@@ -133,11 +137,13 @@ export interface Things {
   readonly eventId: string;
   readonly delivery: string;
   readonly run: string;
+  /** A refused request. */
+  readonly quarantined: string;
 }
 
 /** One of each kind of thing that an operator can have. */
 async function makeThings(
-  deps: Omit<ApiDeps, 'client'>,
+  deps: Omit<ApiDeps, 'client' | 'accepting'>,
   operator: Operator,
   closedPort: number,
 ): Promise<Things> {
@@ -206,7 +212,33 @@ async function makeThings(
   const by = { operator, actor: 'tester', reason: 'it is only to be looked at' };
   await changeBulkReplay({ redis, keys }, { ...by, id: run.id, action: 'cancel' });
   await findMissing(deps, operator, eventId);
-  return { operator, endpoint: endpoint.id, source: `${operator}-shop`, eventId, delivery, run: run.id };
+  const quarantined = await refuse(deps, operator, `{"of":"${operator}"}`);
+  const things = { operator, endpoint: endpoint.id, source: `${operator}-shop`, eventId, delivery };
+  return { ...things, run: run.id, quarantined };
+}
+
+/** As if ingest had refused this for its signature. Resolves to the entry's id. `signature`: of the header that is kept. */
+export async function refuse(
+  { redis, keys }: Pick<ApiDeps, 'redis' | 'keys'>,
+  operator: Operator,
+  body: string,
+  signature = 'wrong',
+): Promise<string> {
+  const id = newId();
+  const entry = {
+    id,
+    operator,
+    source: `${operator}-shop`,
+    receivedAt: Date.now(),
+    code: 'signature_invalid',
+    message: 'no signature matches',
+    method: 'POST',
+    query: '',
+    headers: { x: [signature] },
+    body: Buffer.from(body),
+  };
+  await writeQuarantine(redis, keys, entry, false);
+  return id;
 }
 
 /** As if the latest scheduled reconciliation had missed the posting of an event too. */

@@ -33,6 +33,11 @@ const run = (tail = ''): Pick<Case, 'kind' | 'path'> => ({
   path: (things) => `/replays/${things.run}${tail}`,
 });
 
+const quarantined = (tail = ''): Pick<Case, 'kind' | 'path'> => ({
+  kind: 'thing',
+  path: (things) => `/quarantine/${things.quarantined}${tail}`,
+});
+
 /** Every route. One that is missing here fails the first test. */
 const CASES: Readonly<Record<string, Case>> = {
   listEndpoints: { kind: 'list', path: () => '/endpoints', shows: (things) => things.endpoint },
@@ -53,6 +58,11 @@ const CASES: Readonly<Record<string, Case>> = {
   getDelivery: delivery(),
   replayDelivery: { ...delivery('/replay'), body: REASON },
   resolveDelivery: { ...delivery('/resolve'), body: REASON },
+  listDeadLetterGroups: {
+    kind: 'list',
+    path: () => '/dead-letters/groups?limit=200',
+    shows: (things) => things.endpoint,
+  },
   listReplays: { kind: 'list', path: () => '/replays', shows: (things) => things.run },
   createReplay: { kind: 'create', path: () => '/replays', body: { ...REASON, all: true } },
   getReplay: run(),
@@ -61,6 +71,18 @@ const CASES: Readonly<Record<string, Case>> = {
   getEvent: { kind: 'thing', path: (things) => `/events/${things.source}/${things.eventId}?body=true` },
   getStats: { kind: 'list', path: () => '/stats', shows: (things) => things.source },
   getReconciliation: { kind: 'list', path: () => '/reconciliation', shows: (things) => things.eventId },
+  listSources: { kind: 'list', path: () => '/sources', shows: (things) => things.source },
+  getSource: { kind: 'thing', path: (things) => `/sources/${things.source}` },
+  listQuarantine: {
+    kind: 'list',
+    path: () => '/quarantine?limit=200',
+    shows: (things) => things.quarantined,
+  },
+  getQuarantined: quarantined('?body=true'),
+  retryQuarantined: { ...quarantined('/retry'), body: REASON },
+  listBreakers: { kind: 'list', path: () => '/breakers', shows: () => 'receipts' },
+  openBreaker: { kind: 'admin', path: () => '/breakers/receipts/open', body: REASON },
+  closeBreaker: { kind: 'admin', path: () => '/breakers/receipts/close', body: REASON },
   listAudit: { kind: 'list', path: () => '/audit?limit=200', shows: (things) => things.endpoint },
   listTokens: { kind: 'admin', path: () => '/tokens' },
   createToken: { kind: 'admin', path: () => '/tokens', body: { name: 'x', scope: 'admin' } },
@@ -106,8 +128,9 @@ const nobodys = (): Things => {
     endpoint: id,
     delivery: `${newId()}.${id}`,
     run: newId(),
-    source: 'acme-shop',
+    source: 'nobodys-shop',
     eventId: `evt-acme-${newId()}`,
+    quarantined: newId(),
   };
 };
 
@@ -151,7 +174,8 @@ async function commandsOf(work: () => Promise<unknown>): Promise<Record<string, 
 const said = ({ status, json }: Answer, things: Things): unknown => {
   const { requestId: _requestId, ...error } = json.error;
   let text = JSON.stringify({ status, error });
-  for (const value of [things.delivery, things.endpoint, things.run, things.eventId, things.source])
+  const { operator: _operator, ...ids } = things;
+  for (const value of Object.values(ids).toSorted((one, other) => other.length - one.length))
     text = text.replaceAll(value, '<id>');
   return text;
 };
@@ -203,7 +227,7 @@ test.each(ofKind('list'))("%s: nothing of another's is in it", async (name) => {
   expect(asOwner.text).toContain(shows?.(theirs));
   expect(foreign.text).toContain(shows?.(mine));
   expect(foreign.text).not.toContain('acme');
-  for (const id of [theirs.endpoint, theirs.delivery, theirs.run, theirs.eventId])
+  for (const id of [theirs.endpoint, theirs.delivery, theirs.run, theirs.eventId, theirs.quarantined])
     expect(foreign.text).not.toContain(id);
   expect(undocumented(name, asOwner)).toBe('');
 });

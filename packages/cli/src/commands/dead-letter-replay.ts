@@ -8,35 +8,23 @@ import { type Command, Option } from 'commander';
 import type { CliContext } from '../context.ts';
 import { EXIT, exitCodeOf } from '../exit-codes.ts';
 import {
+  addEventFilters,
   classOption,
-  type DestinationOptions,
-  destinationOf,
   endpointOption,
+  type FilterOptions,
+  knownSources,
+  queryOf,
   reasonIsOption,
   targetOption,
 } from '../filters.ts';
-import {
-  checkReason,
-  dryRunOption,
-  parseDuration,
-  parseTimeOrAge,
-  parseRate,
-  wholeNumber,
-} from '../options.ts';
+import { checkReason, dryRunOption, parseDuration, parseRate, wholeNumber } from '../options.ts';
 import { count } from '../output/count.ts';
 import { type Store, withStore } from '../store-access.ts';
 import { printRehearsal } from './dead-letter-replay-view.ts';
 import { endOfRun, watchRun } from './replay-watch.ts';
 
-interface BulkOptions extends DestinationOptions {
+interface BulkOptions extends FilterOptions {
   readonly all?: boolean;
-  readonly class?: string;
-  readonly reasonIs?: string;
-  readonly source?: string;
-  readonly type?: string;
-  readonly event?: string;
-  readonly since?: number;
-  readonly until?: number;
   readonly status: ReplayableStatus;
   readonly acknowledgeDuplicates?: boolean;
   readonly reason?: string;
@@ -63,8 +51,7 @@ const FILTERS = [
 ] as const;
 
 export function bulkReplayCommand(deadLetters: Command, context: CliContext): void {
-  const moment = (text: string): number => parseTimeOrAge(text)(context.io.now());
-  deadLetters
+  const command = deadLetters
     .command('replay')
     .description(
       `add one attempt to each of these dead letters, or to all that the filters choose, and watch. ${REPLAY_NOTICE}`,
@@ -74,12 +61,8 @@ export function bulkReplayCommand(deadLetters: Command, context: CliContext): vo
     .addOption(endpointOption())
     .addOption(targetOption())
     .addOption(classOption())
-    .addOption(reasonIsOption())
-    .option('--source <name>', 'only events of this source')
-    .option('--type <type>', 'only events of this type; order.* for all that begin so')
-    .option('--event <id>', 'only the event with this id')
-    .option('--since <time>', 'only those given up since: 2h (ago), or 2026-01-31T12:00:00Z', moment)
-    .option('--until <time>', 'only those given up until then', moment)
+    .addOption(reasonIsOption());
+  addEventFilters(command, context, 'given up')
     .addOption(
       new Option(
         '--status <status>',
@@ -210,20 +193,10 @@ async function selectionOf(
   options: BulkOptions,
 ): Promise<ReplaySelection> {
   const { operator } = context.globals();
-  const { class: failureClass, reasonIs, source, type, event, since, until, status } = options;
+  const { status } = options;
   if (ids.length > 0) return { operator, status, ids };
-  return {
-    operator,
-    status,
-    ...(await destinationOf(context, store, options)),
-    ...(failureClass !== undefined && { failureClass }),
-    ...(reasonIs !== undefined && { reason: reasonIs }),
-    ...(source !== undefined && { source }),
-    ...(type !== undefined && { type }),
-    ...(event !== undefined && { eventId: event }),
-    ...(since !== undefined && { since }),
-    ...(until !== undefined && { until }),
-  };
+  const sources = knownSources(context);
+  return { ...(await queryOf(context, store, options)), status, ...(sources && { sources }) };
 }
 
 /** What was chosen, for whoever reads the run or the audit log later. */

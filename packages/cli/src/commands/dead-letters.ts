@@ -1,32 +1,44 @@
-import { checkResolvable, listDeadLetters, resolveDeadLetter } from '@breakwater/core/dead-letters';
+import { listDeadLetterGroups } from '@breakwater/core/dead-letter-groups';
+import { checkResolvable, resolveDeadLetter } from '@breakwater/core/dead-letters';
 import type { Command } from 'commander';
 import type { CliContext } from '../context.ts';
 import {
-  type DestinationOptions,
-  destinationOf,
+  addEventFilters,
+  classOption,
   endpointOption,
+  type FilterOptions,
   formerReasonOption,
   reasonIsOption,
   targetOption,
 } from '../filters.ts';
-import { checkReason, dryRunOption, limitOption, offsetOption } from '../options.ts';
+import { checkReason, cursorOption, dryRunOption, limitOption, type PageOptions } from '../options.ts';
+import { renderTable } from '../output/table.ts';
+import { formatTime } from '../output/time.ts';
 import { withDeliveries, withStore } from '../store-access.ts';
 import { bulkReplayCommand } from './dead-letter-replay.ts';
-import { printPage } from './deliveries.ts';
+import { printDeliveries } from './deliveries.ts';
 
-/** `dead-letters list|replay|resolve`: deliveries that were given up. */
+/** `dead-letters list|groups|replay|resolve`: deliveries that were given up. */
 export function deadLettersCommand(program: Command, context: CliContext): void {
   const deadLetters = program.command('dead-letters').description('deliveries that were given up');
-  deadLetters
+  const listCommand = deadLetters
     .command('list')
     .description('dead letters, newest first')
     .addOption(endpointOption())
     .addOption(targetOption())
+    .addOption(classOption())
     .addOption(reasonIsOption())
-    .addOption(formerReasonOption())
+    .addOption(formerReasonOption());
+  addEventFilters(listCommand, context, 'given up')
     .addOption(limitOption())
-    .addOption(offsetOption())
+    .addOption(cursorOption())
     .action(context.action((options: ListOptions) => list(context, options)));
+  deadLetters
+    .command('groups')
+    .description('how many dead letters each destination has of each failure class, the most first')
+    .addOption(limitOption())
+    .addOption(cursorOption())
+    .action(context.action((options: PageOptions) => groups(context, options)));
   bulkReplayCommand(deadLetters, context);
   deadLetters
     .command('resolve')
@@ -37,25 +49,45 @@ export function deadLettersCommand(program: Command, context: CliContext): void 
     .action(context.action((id: string, options: ResolveOptions) => resolve(context, id, options)));
 }
 
-interface ListOptions extends DestinationOptions {
-  readonly reasonIs?: string;
+interface ListOptions extends FilterOptions, PageOptions {
+  /** See formerReasonOption. */
   readonly reason?: string;
-  readonly limit: number;
-  readonly offset: number;
 }
 
-async function list(context: CliContext, options: ListOptions): Promise<void> {
-  const { offset, limit } = options;
-  const reason = options.reasonIs ?? options.reason;
-  const page = await withStore(context, async (store) => {
-    const filter = {
-      operator: context.globals().operator,
-      ...(await destinationOf(context, store, options)),
-      ...(reason !== undefined && { reason }),
-    };
-    return listDeadLetters(store.redis, store.keys, filter, offset, limit);
-  });
-  printPage(context, page.deliveries, page.nextOffset);
+async function list(context: CliContext, { reason, ...options }: ListOptions): Promise<void> {
+  const filters = { ...(reason !== undefined && { reasonIs: reason }), ...options };
+  await printDeliveries(context, filters, { status: 'dead_letter' });
+}
+
+async function groups(context: CliContext, page: PageOptions): Promise<void> {
+  const { operator } = context.globals();
+  const found = await withStore(context, ({ redis, keys }) =>
+    listDeadLetterGroups(redis, keys, { operator }, page),
+  );
+  const now = context.io.now();
+  context.print(found, () =>
+    found.groups.length === 0
+      ? 'No dead letters.'
+      : [
+          renderTable(
+            [
+              { title: 'DESTINATION' },
+              { title: 'CLASS' },
+              { title: 'COUNT' },
+              { title: 'OLDEST' },
+              { title: 'NEWEST' },
+            ],
+            found.groups.map(({ destination, failureClass, count, oldestAt, newestAt }) => [
+              destination.name,
+              failureClass ?? '-',
+              String(count),
+              formatTime(oldestAt, now),
+              formatTime(newestAt, now),
+            ]),
+          ),
+          ...(found.nextCursor === null ? [] : [`More: --cursor ${found.nextCursor}`]),
+        ].join('\n'),
+  );
 }
 
 interface ResolveOptions {

@@ -1,19 +1,24 @@
 import { DELIVERY_STATUSES, type DeliveryStatus } from '@breakwater/contracts/delivery';
 import { blameFor } from '@breakwater/contracts/failure-class';
 import { whyNoDelivery } from '@breakwater/core/dead-letters';
+import type { DeliveryQuery } from '@breakwater/core/delivery-walk';
+import { listDeliveries } from '@breakwater/core/list-deliveries';
 import { readPolicy } from '@breakwater/store/gates';
 import { isPaused } from '@breakwater/store/endpoints';
-import { listDeliveryIds, readDeliveries, readDelivery, readSample } from '@breakwater/store/deliveries';
+import { readDelivery, readSample } from '@breakwater/store/deliveries';
 import { type Command, Option } from 'commander';
 import type { CliContext } from '../context.ts';
 import {
-  type DestinationOptions,
-  destinationOf,
+  addEventFilters,
+  classOption,
   endpointOption,
+  type FilterOptions,
+  knownSources,
+  queryOf,
   readableConfig,
   targetOption,
 } from '../filters.ts';
-import { limitOption, offsetOption, oneOf } from '../options.ts';
+import { cursorOption, limitOption, oneOf, type PageOptions } from '../options.ts';
 import { withStore } from '../store-access.ts';
 import { expungeCommand } from './delivery-expunge.ts';
 import { replayCommand } from './delivery-replay.ts';
@@ -24,9 +29,9 @@ export function deliveriesCommand(program: Command, context: CliContext): void {
   const deliveries = program
     .command('deliveries')
     .description('one event to one destination each, with all attempts');
-  deliveries
+  const listCommand = deliveries
     .command('list')
-    .description('deliveries, latest change first')
+    .description('deliveries, newest first')
     .addOption(
       new Option(
         '--status <status>',
@@ -35,8 +40,10 @@ export function deliveriesCommand(program: Command, context: CliContext): void {
     )
     .addOption(endpointOption())
     .addOption(targetOption())
+    .addOption(classOption());
+  addEventFilters(listCommand, context, 'made (with a status: that took it)')
     .addOption(limitOption())
-    .addOption(offsetOption())
+    .addOption(cursorOption())
     .action(context.action((options: ListOptions) => list(context, options)));
   deliveries
     .command('show')
@@ -47,38 +54,33 @@ export function deliveriesCommand(program: Command, context: CliContext): void {
   expungeCommand(deliveries, context);
 }
 
-interface ListOptions extends DestinationOptions {
+interface ListOptions extends FilterOptions, PageOptions {
   readonly status?: readonly DeliveryStatus[];
-  readonly limit: number;
-  readonly offset: number;
 }
 
-async function list(context: CliContext, options: ListOptions): Promise<void> {
-  const { limit, offset } = options;
-  const { deliveries, more } = await withStore(context, async (store) => {
-    const { redis, keys } = store;
-    const filter = {
-      operator: context.globals().operator,
-      statuses: [...new Set(options.status ?? DELIVERY_STATUSES)],
-      ...(await destinationOf(context, store, options)),
-    };
-    const ids = await listDeliveryIds(redis, keys, filter, offset, limit + 1);
-    return { deliveries: await readDeliveries(redis, keys, ids.slice(0, limit)), more: ids.length > limit };
-  });
-  printPage(context, deliveries, more ? offset + limit : null);
-}
+const list = (context: CliContext, { status, ...options }: ListOptions): Promise<void> =>
+  printDeliveries(context, options, status && { status });
 
-/** A page of deliveries, and how to ask for the next one. */
-export function printPage(
+/** Prints a page of the deliveries that the filters choose, and how to ask for the next one. */
+export async function printDeliveries(
   context: CliContext,
-  deliveries: Parameters<typeof renderDeliveries>[0],
-  nextOffset: number | null,
-): void {
-  context.print({ deliveries, nextOffset }, () => {
-    if (deliveries.length === 0) return 'No deliveries.';
-    const table = renderDeliveries(deliveries, context.io.now());
-    return nextOffset === null ? table : `${table}\n\nThere are more: --offset ${nextOffset}`;
+  options: FilterOptions & PageOptions,
+  more: Pick<DeliveryQuery, 'status'> | undefined,
+): Promise<void> {
+  const { limit, cursor } = options;
+  const { deliveries, nextCursor } = await withStore(context, async (store) => {
+    const query = { ...(await queryOf(context, store, options)), ...more };
+    const page = { limit, ...(cursor !== undefined && { cursor }) };
+    return listDeliveries(store.redis, store.keys, query, knownSources(context), page);
   });
+  context.print({ deliveries, nextCursor }, () =>
+    [
+      ...(deliveries.length > 0
+        ? [renderDeliveries(deliveries, context.io.now())]
+        : [nextCursor === null ? 'No deliveries.' : 'No deliveries among those that were looked at.']),
+      ...(nextCursor === null ? [] : ['', `There may be more: --cursor ${nextCursor}`]),
+    ].join('\n'),
+  );
 }
 
 async function show(context: CliContext, id: string): Promise<void> {

@@ -1,5 +1,6 @@
 import { getEndpoint, setEndpointPaused } from '@breakwater/core/destination-gates';
 import { withoutSecrets } from '@breakwater/core/endpoint-view';
+import { NO_ANSWERS, readRecentAnswers } from '@breakwater/store/recent-answers';
 import { isPaused, listEndpoints } from '@breakwater/store/endpoints';
 import { readPause } from '@breakwater/store/gates';
 import type { Command } from 'commander';
@@ -80,10 +81,14 @@ async function list(context: CliContext): Promise<void> {
 }
 
 async function show(context: CliContext, id: string): Promise<void> {
-  const endpoint = await withStore(context, async ({ redis, keys }) => ({
-    ...withoutSecrets(await getEndpoint(redis, keys, context.globals().operator, id)),
-    ...(await readPause(redis, keys, id)),
-  }));
+  const endpoint = await withStore(context, async ({ redis, keys }) => {
+    const [recent = NO_ANSWERS] = await readRecentAnswers(redis, keys, [id]);
+    return {
+      ...withoutSecrets(await getEndpoint(redis, keys, context.globals().operator, id)),
+      ...(await readPause(redis, keys, id)),
+      recent,
+    };
+  });
   context.print(endpoint, () => renderEndpoint(endpoint, context.io.now()));
 }
 

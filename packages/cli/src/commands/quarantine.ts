@@ -1,8 +1,10 @@
 import type { Source } from '@breakwater/contracts/source-config';
 import type { Acceptor } from '@breakwater/core/accept';
-import { requestOf, retryQuarantined, type RetryResult } from '@breakwater/core/quarantine';
+import { retryQuarantined, type RetryResult } from '@breakwater/core/quarantine';
+import { findQuarantined, sourceOfEntry, viewOfQuarantined } from '@breakwater/core/quarantine-list';
+import { explainQuarantined } from '@breakwater/core/quarantine-report';
+import { type NamedSource, sourcesOfOperator } from '@breakwater/core/source-report';
 import { AppError } from '@breakwater/runtime/errors';
-import { explainRequest } from '@breakwater/signatures/explain';
 import {
   listQuarantine,
   type QuarantineEntry,
@@ -53,19 +55,17 @@ interface RetryOptions {
   readonly dryRun?: boolean;
 }
 
-type Named = readonly [name: string, source: Source];
-
 /** The operator's sources. Throws AppError source_unknown for one that is not. */
-function sourcesOf(context: CliContext, only: string | undefined): Named[] {
+function sourcesOf(context: CliContext, only: string | undefined): NamedSource[] {
   const { operator } = context.globals();
-  const own = Object.entries(context.config().sources).filter(([, source]) => source.operator === operator);
+  const own = sourcesOfOperator(context.config(), operator);
   const asked = only === undefined ? own : own.filter(([name]) => name === only);
   if (only !== undefined && asked.length === 0)
     throw new AppError('source_unknown', `Operator ${operator} has no source ${only}.`);
   return asked;
 }
 
-async function listed({ redis, keys }: Store, sources: readonly Named[]): Promise<QuarantineFacts[]> {
+async function listed({ redis, keys }: Store, sources: readonly NamedSource[]): Promise<QuarantineFacts[]> {
   const lists = await Promise.all(sources.map(([name]) => listQuarantine(redis, keys, name)));
   return lists.flat().toSorted((one, other) => other.receivedAt - one.receivedAt);
 }
@@ -73,7 +73,7 @@ async function listed({ redis, keys }: Store, sources: readonly Named[]): Promis
 async function list(context: CliContext, only: string | undefined): Promise<void> {
   const sources = sourcesOf(context, only);
   const found = await withStore(context, (store) => listed(store, sources));
-  const entries = found.map(factsOf);
+  const entries = found.map(viewOfQuarantined);
   context.print({ entries, nextOffset: null }, () =>
     entries.length === 0
       ? 'Nothing is in quarantine.'
@@ -96,42 +96,19 @@ async function list(context: CliContext, only: string | undefined): Promise<void
   );
 }
 
-const factsOf = ({ id, source, receivedAt, code, message, headers, sizeBytes }: QuarantineFacts) => ({
-  id,
-  source,
-  receivedAt,
-  code,
-  message,
-  headers: Object.keys(headers),
-  sizeBytes,
-});
-
 /** Throws AppError not_found, for another operator's too. */
-async function entryOf(context: CliContext, { redis, keys }: Store, id: string): Promise<QuarantineEntry> {
-  const entry = await readQuarantine(redis, keys, id);
-  const { operator } = context.globals();
-  if (entry === undefined || entry.operator !== operator)
-    throw new AppError('not_found', `Nothing of operator ${operator} is in quarantine as ${id}.`);
-  return entry;
-}
+const entryOf = (context: CliContext, { redis, keys }: Store, id: string): Promise<QuarantineEntry> =>
+  findQuarantined(redis, keys, context.globals().operator, id);
 
-function sourceOf(context: CliContext, { source: name, operator }: QuarantineEntry): Source {
-  const source = sourcesOf(context, undefined).find(([own]) => own === name)?.[1];
-  if (source === undefined)
-    throw new AppError('source_unknown', `Operator ${operator} has no source ${name} any more.`);
-  return source;
-}
+const sourceOf = (context: CliContext, entry: QuarantineEntry): Source =>
+  sourceOfEntry(entry, sourcesOf(context, undefined));
 
 async function show(context: CliContext, id: string, { body }: { body?: boolean }): Promise<void> {
   const entry = await withStore(context, (store) => entryOf(context, store, id));
-  const source = sourceOf(context, entry);
-  const now = await retryQuarantined(entry, source, undefined);
-  const { slips } = explainRequest(context.config().sources, entry.source, {
-    source,
-    request: requestOf(entry),
-  });
+  const { sources } = context.config();
+  const { now, slips } = await explainQuarantined(entry, sourceOf(context, entry), sources);
   const result = {
-    ...factsOf({ ...entry, sizeBytes: entry.body.length }),
+    ...viewOfQuarantined({ ...entry, sizeBytes: entry.body.length }),
     now,
     slips,
     ...(body && { body: entry.body.toString('utf8') }),

@@ -1,20 +1,14 @@
-import type { BreakwaterConfig } from '@breakwater/contracts/config';
 import { formatDuration } from '@breakwater/contracts/duration';
-import type { Source } from '@breakwater/contracts/source-config';
-import { judgeSecrets, type SecretReport } from '@breakwater/core/secret-use';
-import { judgeSilence } from '@breakwater/core/silence';
+import type { SecretReport } from '@breakwater/core/secret-use';
+import { describeSource, sourcesOfOperator, UNUSED_FOR_MS } from '@breakwater/core/source-report';
 import { AppError } from '@breakwater/runtime/errors';
-import { readSourceUse } from '@breakwater/store/source-use';
 import { type Command, Option } from 'commander';
 import type { CliContext } from '../context.ts';
 import { parseDuration } from '../options.ts';
 import { renderTable } from '../output/table.ts';
 import { formatTime } from '../output/time.ts';
-import { type Store, withStore } from '../store-access.ts';
+import { withStore } from '../store-access.ts';
 import { renderSource } from './source-view.ts';
-
-/** As long as most senders go on repeating, and the rhythm of what comes once a week. */
-const UNUSED_FOR_MS = 7 * 86_400_000;
 
 /** `sources list|show`: who sends here, when they last did, and which secrets they still use. */
 export function sourcesCommand(program: Command, context: CliContext): void {
@@ -40,10 +34,10 @@ interface ShowOptions {
 }
 
 async function list(context: CliContext): Promise<void> {
-  const own = sourcesOf(context, context.config());
+  const own = sourcesOfOperator(context.config(), context.globals().operator);
   const now = context.io.now();
-  const sources = await withStore(context, (store) =>
-    Promise.all(own.map(([name, source]) => describe(store, name, source, now, UNUSED_FOR_MS))),
+  const sources = await withStore(context, ({ redis, keys }) =>
+    Promise.all(own.map((each) => describeSource(redis, keys, each, now, UNUSED_FOR_MS))),
   );
   context.print({ sources, nextOffset: null }, () =>
     sources.length === 0
@@ -77,8 +71,8 @@ const inUse = (secrets: readonly SecretReport[], now: number): string =>
     .join(', ') || '-';
 
 async function show(context: CliContext, name: string, { unusedFor }: ShowOptions): Promise<void> {
-  const own = sourcesOf(context, context.config());
-  const source = own.find(([each]) => each === name)?.[1];
+  const own = sourcesOfOperator(context.config(), context.globals().operator);
+  const source = own.find(([each]) => each === name);
   if (source === undefined) {
     const { operator } = context.globals();
     const names = own.map(([each]) => each).join(', ') || 'none';
@@ -87,36 +81,10 @@ async function show(context: CliContext, name: string, { unusedFor }: ShowOption
     });
   }
   const now = context.io.now();
-  const shown = await withStore(context, (store) => describe(store, name, source, now, unusedFor));
+  const shown = await withStore(context, ({ redis, keys }) =>
+    describeSource(redis, keys, source, now, unusedFor),
+  );
   context.print({ ...shown, unusedForMs: unusedFor }, () =>
     renderSource(shown, now, formatDuration(unusedFor)),
   );
 }
-
-const sourcesOf = (context: CliContext, config: BreakwaterConfig): [string, Source][] =>
-  Object.entries(config.sources).filter(([, { operator }]) => operator === context.globals().operator);
-
-/** A source as it is shown: never a secret's value. */
-async function describe(
-  { redis, keys }: Store,
-  name: string,
-  source: Source,
-  now: number,
-  unusedForMs: number,
-) {
-  const use = await readSourceUse(redis, keys, name);
-  const { silent, patienceMs, expected } = judgeSilence(use, now);
-  return {
-    name,
-    operator: source.operator,
-    preset: source.preset ?? null,
-    observedSince: use.observedSince ?? null,
-    lastSeenAt: use.lastSeenAt ?? null,
-    lastAcceptedAt: use.lastAcceptedAt ?? null,
-    silent,
-    patienceMs: patienceMs ?? null,
-    expected: Math.round(expected),
-    secrets: judgeSecrets(source, use, now, unusedForMs),
-  };
-}
-export type ShownSource = Awaited<ReturnType<typeof describe>>;

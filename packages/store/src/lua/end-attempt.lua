@@ -32,6 +32,7 @@ if d.run ~= attempt then
   local logged = redis.call('HGET', key(P, id), 'a' .. attempt)
   if outcome == 'deferred' or (logged and not string.find(logged, '|interrupted|', 1, true)) then return answer('done', handed_on(ARGV[10])) end -- a resent command
   if redis.call('HSETNX', key(P, id), 'l' .. attempt, now .. '|' .. class .. '|' .. code) == 0 then return answer('late') end
+  note_answer(P, d.destination, now, success)
   if success then -- a delivered fact counts, whenever it is learnt
     count_posting(P, d, outcome)
     if receipt ~= '' then put(P, d, 'receipt', receipt) end
@@ -108,6 +109,7 @@ elseif trigger == 'schedule' and not terminal(d) then
   else schedule_failed(P, d, now, p, tonumber(ARGV[9])) end
 end -- a failed replay leaves status and schedule as they were
 count(P, 'results:' .. label(d.destination) .. ':' .. outcome, 1)
+if outcome ~= 'absent' then note_answer(P, d.destination, now, success) end -- a look-up that found nothing is no failure
 if outcome == 'sent' then moved = note_success(P, d, now, p)
 elseif outcome == 'failed' or outcome == 'gone' then moved = note_failure(P, d, now, p, class) end
 if p.breaker and class ~= 'mapping' and class ~= 'configuration' then judge(P, d, now, p.breaker, outcome ~= 'failed' and outcome ~= 'unknown') end

@@ -43,6 +43,15 @@ local function terminal(d) return d.status == 'sent' or d.status == 'dead_letter
 local function count(P, field, by) redis.call('HINCRBY', P .. 'ledger', field, by) end
 -- The shadow job in the dead-letters queue is brought into line by the sweeper; the number tells a change from a later one.
 local function shadow(P, id) redis.call('ZADD', P .. 'shadows', redis.call('HINCRBY', P .. 'ledger', 'shadows', 1), id) end
+-- Dead letters of an operator by destination and class: an index of each group, and how many it holds, so that they are read and never
+-- counted. `at`: since when it is dead; nil takes it out.
+local function regroup(P, d, at)
+  local group = d.destination .. ':' .. d.class
+  local index, groups = P .. 'index:' .. d.operator .. ':dead:' .. group, P .. 'dead-groups:' .. d.operator
+  if at then redis.call('ZADD', index, at, d.id) else redis.call('ZREM', index, d.id) end
+  local size = redis.call('ZCARD', index)
+  if size > 0 then redis.call('ZADD', groups, size, group) else redis.call('ZREM', groups, group) end
+end
 local OPEN = { pending = true, failed = true, held = true }
 -- The only place where a status changes: record, ledger and indexes in one step.
 local function set_status(P, d, to, now)
@@ -54,7 +63,10 @@ local function set_status(P, d, to, now)
   count(P, l .. to, 1)
   redis.call('ZREM', P .. 'index:' .. d.operator .. ':' .. d.status, d.id)
   redis.call('ZADD', P .. 'index:' .. d.operator .. ':' .. to, now, d.id)
-  if d.status == 'dead_letter' or to == 'dead_letter' then shadow(P, d.id) end
+  if d.status == 'dead_letter' or to == 'dead_letter' then
+    shadow(P, d.id)
+    regroup(P, d, to == 'dead_letter' and now or nil)
+  end
   put(P, d, 'status', to, 'statusAt', now)
 end
 local function alarm_id(d) return d.id .. '-' .. d.seq end
@@ -144,7 +156,9 @@ local function set_class(P, d, class)
   local index = P .. 'index:' .. d.operator .. ':why:'
   if d.class ~= '' then redis.call('ZREM', index .. d.class, d.id) end
   if class ~= '' then redis.call('ZADD', index .. class, d.createdAt, d.id) end
+  if d.status == 'dead_letter' then regroup(P, d, nil) end
   put(P, d, 'class', class)
+  if d.status == 'dead_letter' then regroup(P, d, redis.call('HGET', key(P, d.id), 'statusAt')) end
 end
 -- Appended, never rewritten: HSETNX. At most 64 bytes, else the hash leaves its compact encoding (522 B -> 2.1 KB).
 local function append_attempt(P, d, now, class, code)
@@ -152,6 +166,19 @@ local function append_attempt(P, d, now, class, code)
   local row = string.sub(d.runTrigger, 1, 1) .. '|' .. d.runAt .. '|' .. math.max(0, d.runAt - due) .. '|' .. (now - d.runAt) .. '|' .. class .. '|' .. code
   redis.call('HSETNX', key(P, d.id), 'a' .. d.run, string.sub(row, 1, 64))
   set_class(P, d, class)
+end
+-- What a destination answered, by the hour, for the hours of a day: '<hour>:<good>:<bad>' in a ring. It leaves by itself.
+local HOUR_MS, RING = 3600000, 24
+local function note_answer(P, destination, now, good)
+  local name, hour = P .. 'recent:' .. destination, math.floor(now / HOUR_MS)
+  local slot = 'h' .. hour % RING
+  local at, sent, failed = string.match(redis.call('HGET', name, slot) or '', '^(%d+):(%d+):(%d+)$')
+  if tonumber(at) ~= hour then
+    sent, failed = 0, 0
+    redis.call('HSET', name, slot, hour .. ':0:0')
+    redis.call('PEXPIRE', name, (RING + 1) * HOUR_MS)
+  end
+  redis.call('HSET', name, slot, hour .. ':' .. (sent + (good and 1 or 0)) .. ':' .. (failed + (good and 0 or 1)))
 end
 local function clear_run(P, d)
   redis.call('HDEL', key(P, d.id), 'run', 'runUntil', 'runTrigger', 'runAt', 'runToken', 'runProbe')

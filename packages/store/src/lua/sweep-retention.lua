@@ -23,6 +23,7 @@ local function remove(id)
   redis.call('ZREM', P .. 'index:' .. d.operator .. ':from:' .. (redis.call('HGET', P .. 'event:' .. event_of(id), 'source') or ''), id)
   redis.call('ZREM', P .. 'index:' .. d.operator .. ':all', id)
   set_class(P, d, '')
+  if d.status == 'dead_letter' then regroup(P, d, nil) end
   local reference = erp_target(d.destination) and redis.call('HGET', key(P, id), 'reference')
   local references = P .. 'references:' .. d.destination
   if reference and redis.call('HGET', references, reference) == id then redis.call('HDEL', references, reference) end

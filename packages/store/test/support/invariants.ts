@@ -13,6 +13,9 @@ export interface Picture {
   readonly gates: ReadonlySet<string>;
   readonly byStatus: ReadonlyMap<string, readonly string[]>;
   readonly byClass: ReadonlyMap<string, readonly string[]>;
+  /** Group -> dead letters in it, and the groups with their sizes. */
+  readonly byGroup: ReadonlyMap<string, readonly string[]>;
+  readonly groupSizes: Record_;
   readonly all: readonly string[];
   readonly runs: ReadonlyMap<string, Record_>;
 }
@@ -28,6 +31,9 @@ const CLASSES = [
   'interrupted',
   'reference_conflict',
 ];
+const GROUPS = Object.keys(DESTINATIONS).flatMap((destination) =>
+  ['', ...CLASSES].map((each) => `${destination}:${each}`),
+);
 const GATES = [...Object.keys(DESTINATIONS), 'erp_looks/x', 'erp_looks/y', 'retries'];
 
 /** Every key given, as JSON texts: one step, and one short reply, since this is asked for after every operation. */
@@ -36,6 +42,7 @@ local out = { cjson.encode(redis.call('TIME')) }
 for i, key in ipairs(KEYS) do
   local kind = redis.call('TYPE', key).ok
   if kind == 'hash' then out[i + 1] = cjson.encode(redis.call('HGETALL', key))
+  elseif string.find(key, ':dead-groups:', 1, true) then out[i + 1] = cjson.encode(redis.call('ZRANGE', key, 0, -1, 'WITHSCORES'))
   elseif kind == 'zset' then out[i + 1] = cjson.encode(redis.call('ZRANGE', key, 0, -1))
   else out[i + 1] = '[]' end
 end
@@ -55,6 +62,8 @@ export async function takePicture(
     ...GATES.map((gate) => keys.waiting(gate)),
     ...DELIVERY_STATUSES.map((status) => keys.byStatus('default', status)),
     ...CLASSES.map((each) => keys.byClass('default', each)),
+    ...GROUPS.map((group) => keys.byDeadGroup('default', group)),
+    keys.deadGroups('default'),
     keys.byOperator('default'),
     ...ids.map((id) => keys.delivery(id)),
     ...runs.map((run) => keys.replayRun(run)),
@@ -73,7 +82,8 @@ export async function takePicture(
   const [time, ledger, deliveries, erp, gates, ...rest] = texts;
   const records = new Map<string, Record_>();
   const classesAt = GATES.length + DELIVERY_STATUSES.length;
-  const allAt = classesAt + CLASSES.length;
+  const groupsAt = classesAt + CLASSES.length;
+  const allAt = groupsAt + GROUPS.length + 1;
   for (const [index, id] of ids.entries()) {
     const text = rest[allAt + 1 + index] ?? '';
     const known = before?.records.get(id);
@@ -88,6 +98,8 @@ export async function takePicture(
     waiting: new Map(GATES.map((gate, index) => [gate, list(rest[index])])),
     byStatus: new Map(DELIVERY_STATUSES.map((status, index) => [status, list(rest[GATES.length + index])])),
     byClass: new Map(CLASSES.map((each, index) => [each, list(rest[classesAt + index])])),
+    byGroup: new Map(GROUPS.map((group, index) => [group, list(rest[groupsAt + index])])),
+    groupSizes: hash(rest[allAt - 1]),
     all: list(rest[allAt]),
     runs: new Map(runs.map((run, index) => [run, hash(rest[allAt + 1 + ids.length + index])])),
     records,
@@ -153,7 +165,19 @@ function checkCounters(world: World, { records, ledger }: Picture): void {
     if ((ledger[field] ?? 0) !== value) fail(`ledger ${field} is ${ledger[field]}, the records say ${value}`);
 }
 
-function checkIndexes({ records, byStatus, byClass, all }: Picture): void {
+function checkIndexes({ records, byStatus, byClass, byGroup, groupSizes, all }: Picture): void {
+  for (const [group, listed] of byGroup) {
+    const real = [...records]
+      .filter(
+        ([id, record]) =>
+          record['status'] === 'dead_letter' && `${destinationOf(id)}:${record['class'] ?? ''}` === group,
+      )
+      .map(([id]) => id);
+    if (real.toSorted().join() !== [...listed].toSorted().join())
+      fail(`the group ${group} is not its dead letters`, { listed, real });
+    if ((groupSizes[group] ?? '0') !== String(real.length))
+      fail(`the group ${group} holds ${real.length}, its count says ${groupSizes[group]}`);
+  }
   const existing = [...records].filter(([, record]) => record['status'] !== undefined).map(([id]) => id);
   if (existing.toSorted().join() !== [...all].toSorted().join())
     fail('the index of all deliveries is not the records', { all, existing });

@@ -2,13 +2,15 @@ import { destinationOf } from '@breakwater/contracts/admin-requests';
 import type { Delivery } from '@breakwater/contracts/delivery';
 import { remedyFor } from '@breakwater/contracts/failure-class';
 import { RESERVED_SOURCE } from '@breakwater/contracts/reserved';
+import { listDeadLetterGroups } from '@breakwater/core/dead-letter-groups';
 import { noDelivery, resolveDeadLetter } from '@breakwater/core/dead-letters';
 import { listDeliveries } from '@breakwater/core/list-deliveries';
+import { sourcesOfOperator } from '@breakwater/core/source-report';
 import { REPLAY_NOTICE, requestReplay } from '@breakwater/core/replay';
 import { readDelivery, readSample } from '@breakwater/store/deliveries';
 import { type ApiDeps, defined, type Handlers } from '../call.ts';
 
-type Names = 'listDeliveries' | 'getDelivery' | 'replayDelivery' | 'resolveDelivery';
+type Names = 'listDeliveries' | 'getDelivery' | 'replayDelivery' | 'resolveDelivery' | 'listDeadLetterGroups';
 
 /** A delivery as the API shows it: each attempt says what to do about it. */
 export const viewOfDelivery = (delivery: Delivery) => ({
@@ -40,12 +42,8 @@ export function deliveryHandlers(deps: ApiDeps): Pick<Handlers, Names> {
         since,
         until,
       });
-      const sources = [
-        RESERVED_SOURCE,
-        ...Object.entries(config.sources)
-          .filter(([, each]) => each.operator === operator)
-          .map(([name]) => name),
-      ];
+      const own = sourcesOfOperator(config, operator).map(([name]) => name);
+      const sources = [RESERVED_SOURCE, ...own];
       const page = await listDeliveries(redis, keys, wanted, sources, defined({ limit, cursor }));
       return { answer: { ...page, deliveries: page.deliveries.map(viewOfDelivery) } };
     },
@@ -69,6 +67,11 @@ export function deliveryHandlers(deps: ApiDeps): Pick<Handlers, Names> {
     async resolveDelivery({ operator, actor, params, body }) {
       await resolveDeadLetter(deps, { operator, delivery: params.id, reason: body.reason, actor });
       return { answer: { ok: true, delivery: viewOfDelivery(await find(operator, params.id)) } };
+    },
+    async listDeadLetterGroups({ operator, query }) {
+      const { limit, cursor } = query;
+      const wanted = defined({ operator, destination: destinationOf(query) });
+      return { answer: await listDeadLetterGroups(redis, keys, wanted, defined({ limit, cursor })) };
     },
   };
 }

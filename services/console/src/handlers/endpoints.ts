@@ -7,6 +7,7 @@ import { finishRotation, rotateSecret } from '@breakwater/core/rotate-secret';
 import { testEndpoint } from '@breakwater/core/test-endpoint';
 import type { EndpointRecord } from '@breakwater/store/endpoints';
 import { NOT_PAUSED, readPause } from '@breakwater/store/gates';
+import { NO_ANSWERS, readRecentAnswers } from '@breakwater/store/recent-answers';
 import { type ApiDeps, type Call, defined, type Handlers } from '../call.ts';
 
 /** Dead-lettering what is open may take minutes; what is not done in this time the sweeper does. */
@@ -26,10 +27,13 @@ type Names =
 
 export function endpointHandlers(deps: ApiDeps): Pick<Handlers, Names> {
   const { redis, keys } = deps;
-  const view = async (endpoint: EndpointRecord) => ({
-    ...withoutSecrets(endpoint),
-    ...(await readPause(redis, keys, endpoint.id)),
-  });
+  const view = async (endpoint: EndpointRecord) => {
+    const [pause, [recent = NO_ANSWERS]] = await Promise.all([
+      readPause(redis, keys, endpoint.id),
+      readRecentAnswers(redis, keys, [endpoint.id]),
+    ]);
+    return { ...withoutSecrets(endpoint), ...pause, recent };
+  };
   const move = (paused: boolean) => async (call: Call<'pauseEndpoint' | 'resumeEndpoint'>) => {
     const { operator, actor, params, body } = call;
     const by = { operator, actor, reason: body.reason };
@@ -53,7 +57,7 @@ export function endpointHandlers(deps: ApiDeps): Pick<Handlers, Names> {
         actor,
       );
       return {
-        answer: { ...withoutSecrets(endpoint), ...NOT_PAUSED, secret },
+        answer: { ...withoutSecrets(endpoint), ...NOT_PAUSED, recent: NO_ANSWERS, secret },
         version: endpoint.version,
       };
     },

@@ -1,4 +1,3 @@
-import { isUtf8 } from 'node:buffer';
 import { DELIVERY_STATUSES } from '@breakwater/contracts/delivery';
 import { deliveryId, eventKey } from '@breakwater/contracts/ids';
 import { listAudit } from '@breakwater/core/audit-log';
@@ -9,6 +8,7 @@ import { countByStatus } from '@breakwater/store/indexes';
 import { type Ledger, readLedger } from '@breakwater/store/ledger';
 import { type ApiDeps, defined, type Handlers } from '../call.ts';
 import { viewOfDelivery } from './deliveries.ts';
+import { encodeBytes } from './encode-bytes.ts';
 
 /** An event may have thousands of destinations; the list of deliveries pages through them all. */
 const DELIVERIES_SHOWN = 100;
@@ -33,7 +33,7 @@ export function overviewHandlers(deps: ApiDeps): Pick<Handlers, 'getEvent' | 'ge
           ...facts,
           bodyBytes: body.length,
           unrouted: plan.length === 0,
-          ...(query.body && { body: encode(body) }),
+          ...(query.body && { body: encodeBytes(body) }),
           deliveries: deliveries.map(viewOfDelivery),
           erpDocuments: deliveries
             .filter(
@@ -79,11 +79,6 @@ export function overviewHandlers(deps: ApiDeps): Pick<Handlers, 'getEvent' | 'ge
     },
   };
 }
-
-const encode = (body: Buffer) =>
-  isUtf8(body)
-    ? { encoding: 'utf8' as const, text: body.toString('utf8') }
-    : { encoding: 'base64' as const, text: body.toString('base64') };
 
 const viewOfFleet = (ledger: Ledger, targets: readonly string[]) => ({
   deliveries: Object.fromEntries(

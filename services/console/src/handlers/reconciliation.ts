@@ -1,7 +1,7 @@
 import { type Finding, FINDING_KINDS, noFindings } from '@breakwater/contracts/reconciliation';
 import { latestFindings, latestReconciliation } from '@breakwater/core/reconciliation-results';
-import { AppError } from '@breakwater/runtime/errors';
 import { type ApiDeps, defined, type Handlers } from '../call.ts';
+import { visibleTargets } from './visible-targets.ts';
 
 /** More than a person reads; `breakwater reconcile` lists every one. */
 const FINDINGS_SHOWN = 200;
@@ -37,10 +37,7 @@ export function reconciliationHandlers(deps: ApiDeps): Pick<Handlers, 'getReconc
   return {
     async getReconciliation({ operator, caller, query }) {
       const everybody = caller.scope.operator === null && query.operator === undefined;
-      const visible = everybody ? Object.keys(config.erpTargets) : targetsOf(config, operator);
-      if (query.target !== undefined && !visible.includes(query.target))
-        throw new AppError('not_found', `No ERP target ${query.target} belongs to operator ${operator}.`);
-      const targets = query.target === undefined ? visible : [query.target];
+      const targets = visibleTargets(config, everybody ? undefined : operator, query.target);
       return {
         answer: {
           targets: await Promise.all(targets.map((target) => look(target, everybody ? undefined : operator))),
@@ -49,13 +46,6 @@ export function reconciliationHandlers(deps: ApiDeps): Pick<Handlers, 'getReconc
     },
   };
 }
-
-/** ERP targets are the deployment's; an operator knows those that a route leads its sources to. */
-const targetsOf = ({ sources, routes }: ApiDeps['config'], operator: string): string[] => [
-  ...new Set(
-    routes.filter(({ source }) => sources[source]?.operator === operator).map(({ target }) => target),
-  ),
-];
 
 const viewOfFinding = (finding: Finding) => ({ ...defined(finding), receipts: [...finding.receipts] });
 

@@ -1,8 +1,10 @@
 import { destinationOf } from '@breakwater/contracts/admin-requests';
+import { RESERVED_SOURCE } from '@breakwater/contracts/reserved';
 import { changeBulkReplay, findReplayRun, startBulkReplay } from '@breakwater/core/bulk-replay';
 import { pageOfReplayRuns } from '@breakwater/core/replay-pages';
 import { planReplay, type ReplayPlan } from '@breakwater/core/replay-plan';
 import { REPLAY_NOTICE } from '@breakwater/core/replay';
+import { sourcesOfOperator } from '@breakwater/core/source-report';
 import { AppError } from '@breakwater/runtime/errors';
 import { readReplayNotes } from '@breakwater/store/replay-runs';
 import { type ApiDeps, type Call, defined, type Handlers } from '../call.ts';
@@ -10,7 +12,7 @@ import { type ApiDeps, type Call, defined, type Handlers } from '../call.ts';
 type Names = 'listReplays' | 'createReplay' | 'getReplay' | 'cancelReplay' | 'resumeReplay';
 
 export function replayHandlers(deps: ApiDeps): Pick<Handlers, Names> {
-  const { redis, keys } = deps;
+  const { redis, keys, config } = deps;
   const change =
     (action: 'cancel' | 'resume') =>
     async ({ operator, actor, params, body }: Call<'cancelReplay' | 'resumeReplay'>) => ({
@@ -22,7 +24,7 @@ export function replayHandlers(deps: ApiDeps): Pick<Handlers, Names> {
       return { answer: { replays: runs, nextCursor } };
     },
     async createReplay({ operator, actor, body }) {
-      const selection = selectionOf(operator, body);
+      const selection = selectionOf(config, operator, body);
       const pace = { perSecond: body.perSecond, destinationPerSecond: body.destinationPerSecond };
       const acknowledged = body.acknowledgeDuplicates;
       if (body.dryRun)
@@ -66,7 +68,7 @@ const FILTERS = [
   'until',
 ] as const;
 
-function selectionOf(operator: string, body: Wanted) {
+function selectionOf(config: ApiDeps['config'], operator: string, body: Wanted) {
   const filtered = FILTERS.some((name) => body[name] !== undefined);
   if (filtered === body.all)
     throw new AppError(
@@ -87,6 +89,7 @@ function selectionOf(operator: string, body: Wanted) {
     eventId: body.event,
     since,
     until,
+    sources: [RESERVED_SOURCE, ...sourcesOfOperator(config, operator).map(([name]) => name)],
   });
 }
 

@@ -1,0 +1,82 @@
+import { BODIES, QUERIES } from './admin-requests.ts';
+import { ANSWERS } from './admin-answers.ts';
+import type { RouteSpec } from './admin-route.ts';
+
+/** Part of the table in admin-routes.ts: what comes in, and the breakers of where it goes to. */
+export const INBOUND_ROUTES = {
+  listSources: {
+    method: 'get',
+    path: '/sources',
+    summary: 'Configured sources of an operator: last seen, silence, use of secrets',
+    access: 'read',
+    query: QUERIES.sources,
+    answer: ANSWERS.sources,
+    status: 200,
+  },
+  getSource: {
+    method: 'get',
+    path: '/sources/{source}',
+    summary: 'One source',
+    access: 'read',
+    query: QUERIES.sources,
+    answer: ANSWERS.source,
+    status: 200,
+  },
+  listQuarantine: {
+    method: 'get',
+    path: '/quarantine',
+    summary: 'Requests that were refused although they carry a signature, newest first',
+    access: 'read',
+    query: QUERIES.quarantine,
+    answer: ANSWERS.quarantine,
+    status: 200,
+  },
+  getQuarantined: {
+    method: 'get',
+    path: '/quarantine/{id}',
+    summary: 'One refused request, why it was refused and what would come of it today',
+    access: 'read',
+    query: QUERIES.quarantineEntry,
+    answer: ANSWERS.quarantineEntry,
+    status: 200,
+  },
+  retryQuarantined: {
+    method: 'post',
+    path: '/quarantine/{id}/retry',
+    summary: 'Judge it by the configuration of today, and accept what is right',
+    access: 'change',
+    query: QUERIES.plain,
+    body: BODIES.quarantineRetry,
+    answer: ANSWERS.quarantineRetry,
+    status: 200,
+  },
+  listBreakers: {
+    method: 'get',
+    path: '/breakers',
+    summary: 'Circuit breakers of the ERP targets; an operator sees those that a route leads its sources to',
+    access: 'read',
+    query: QUERIES.breakers,
+    answer: ANSWERS.breakers,
+    status: 200,
+  },
+  openBreaker: {
+    method: 'post',
+    path: '/breakers/{target}/open',
+    summary: 'Stop posting to an ERP target, for every operator, until the breaker is closed',
+    access: 'admin',
+    query: QUERIES.plain,
+    body: BODIES.reason,
+    answer: ANSWERS.breakerMoved,
+    status: 200,
+  },
+  closeBreaker: {
+    method: 'post',
+    path: '/breakers/{target}/close',
+    summary: 'Post again, beginning with one at a time',
+    access: 'admin',
+    query: QUERIES.plain,
+    body: BODIES.reason,
+    answer: ANSWERS.breakerMoved,
+    status: 200,
+  },
+} as const satisfies Record<string, RouteSpec>;
