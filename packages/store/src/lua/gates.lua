@@ -136,6 +136,7 @@ local function admit(P, d, alarmId, trigger, what, now, p, token)
   if trigger == 'replay' then wanted = d.replayId == what else wanted = not terminal(d) and d.seq == what end
   if not wanted then
     redis.call('ZREM', alarms(P, d.id), alarmId)
+    if terminal(d) then watch_run(P, d) end -- a job of that very name may ring; whether the attempt died is looked at all the same
     if trigger == 'schedule' and not terminal(d) then return { 'stale', d.status, alarm_id(d), math.max(0, d.nextAttemptAt - now) } end
     return { 'stale', d.status, '', 0 }
   end
