@@ -1,4 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createRegistry } from '@breakwater/runtime/metrics-process';
 import { Queue } from 'bullmq';
 import express, { type Request } from 'express';
 import { Redis } from 'ioredis';
@@ -10,6 +11,7 @@ const queue = new Queue('baseline', {
   connection: new Redis(process.env['REDIS_URL'] ?? '', { maxRetriesPerRequest: null }),
   prefix: '{bench}',
 });
+const registry = createRegistry();
 const app = express();
 app.use(
   express.json({ verify: (request: Request & { raw?: Buffer }, _response, raw) => void (request.raw = raw) }),
@@ -25,5 +27,6 @@ app.post('/webhooks/demo-payments', async (request: Request & { raw?: Buffer }, 
   await queue.add('event', event, { jobId: event.event_id });
   response.json({ ok: true });
 });
+app.get('/metrics', async (_request, response) => response.type('text').send(await registry.metrics()));
 await queue.waitUntilReady();
 app.listen(Number(process.env['PORT']), '127.0.0.1');

@@ -8,7 +8,8 @@ import { ensureRedisServer } from '@breakwater/local-stack/redis-binary';
 import { type LoadResult, runLoad } from './load.ts';
 
 // Ingest against a baseline, in the same rounds on the same Redis with the same settings, one after the other. The
-// machine's own speed cancels out in the ratios; read those, not the absolutes.
+// machine's own speed cancels out in the ratios; read those, not the absolutes. Where others use the machine too, CPU time per
+// request says more than throughput.
 const ROUNDS = Number(process.env['ROUNDS'] ?? 3);
 const REQUESTS = Number(process.env['REQUESTS'] ?? 6_000);
 const STORM_EVENTS = 100;
@@ -61,20 +62,38 @@ const subjects = {
 } as const;
 type Subject = keyof typeof subjects;
 
+const cpuUrls: Readonly<Record<Subject, string>> = {
+  breakwater: `http://127.0.0.1:${ports.ops}/metrics`,
+  baseline: `http://127.0.0.1:${ports.baseline}/metrics`,
+};
+
+/** Time that the process has computed so far, user and system. */
+async function cpuSeconds(subject: Subject): Promise<number> {
+  const metrics = await (await fetch(cpuUrls[subject])).text();
+  return Number(/^process_cpu_seconds_total (\S+)$/m.exec(metrics)?.[1]);
+}
+
+interface Measured extends LoadResult {
+  readonly cpuUsPerRequest: number;
+}
+
 const scenarios = {
   'unique events': () => Array.from({ length: REQUESTS }, (_, index) => index),
   'storm (100 events)': () =>
     Array.from({ length: REQUESTS }, () => Math.floor(Math.random() * STORM_EVENTS)),
 };
 
-async function measure(subject: Subject, events: number[], run: string, rate?: number): Promise<LoadResult> {
-  return runLoad({
+async function measure(subject: Subject, events: number[], run: string, rate?: number): Promise<Measured> {
+  const before = await cpuSeconds(subject);
+  const result = await runLoad({
     url: subjects[subject],
     events,
     run,
     concurrency: CONCURRENCY,
     ...(rate !== undefined && { rate }),
   });
+  const spent = (await cpuSeconds(subject)) - before;
+  return { ...result, cpuUsPerRequest: (spent * 1e6) / events.length };
 }
 
 /** Each goes first in every other round. */
@@ -105,7 +124,7 @@ try {
   );
   let halfRate = 0;
   for (const [scenario, makeEvents] of Object.entries(scenarios)) {
-    const results: Record<Subject, LoadResult[]> = { breakwater: [], baseline: [] };
+    const results: Record<Subject, Measured[]> = { breakwater: [], baseline: [] };
     for (let round = 0; round <= ROUNDS; round += 1) {
       // Round 0 warms up and does not count.
       for (const subject of order(round)) {
@@ -135,14 +154,15 @@ try {
   rmSync(dir, { recursive: true, force: true });
 }
 
-function print(scenario: string, results: Record<Subject, LoadResult[]>): void {
+function print(scenario: string, results: Record<Subject, Measured[]>): void {
   console.log(scenario);
-  const of = (subject: Subject, pick: (result: LoadResult) => number): number =>
+  const of = (subject: Subject, pick: (result: Measured) => number): number =>
     median(results[subject].map((result) => pick(result)));
   for (const [label, pick] of [
-    ['requests/s', (result: LoadResult) => result.perSecond],
-    ['p50 ms', (result: LoadResult) => result.p50Ms],
-    ['p99 ms', (result: LoadResult) => result.p99Ms],
+    ['requests/s', ({ perSecond }: Measured) => perSecond],
+    ['CPU µs', ({ cpuUsPerRequest }: Measured) => cpuUsPerRequest],
+    ['p50 ms', ({ p50Ms }: Measured) => p50Ms],
+    ['p99 ms', ({ p99Ms }: Measured) => p99Ms],
   ] as const) {
     const ours = of('breakwater', pick);
     const theirs = of('baseline', pick);

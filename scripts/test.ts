@@ -1,5 +1,5 @@
 // `npm test`: everything that CI runs. With arguments (npm test -- packages/store -t alarms) only Jest, with them.
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { ensureRedisServer } from '@breakwater/local-stack/redis-binary';
@@ -9,6 +9,9 @@ import { runChild } from './child.mjs';
 import { type JestReport, mergeReports, NO_REPORT, renderSummary, tally } from './test-summary.ts';
 
 const root = resolve(import.meta.dirname, '..');
+
+/** Where the tests in a browser leave pictures of the pages. */
+const SCREENSHOTS = 'test-output/screenshots';
 
 const CHECKS = [
   { name: 'format', args: ['node_modules/oxfmt/bin/oxfmt', '--check', '.'] },
@@ -87,6 +90,7 @@ async function main(args: readonly string[]): Promise<number> {
   if (args.some((arg) => QUESTIONS.includes(arg))) return code;
   const isFiltered = args.some((arg) => arg === '-t' || arg.startsWith('--testNamePattern'));
   const result = tally(report, { failedChecks, jestExitCode: code, isFiltered });
+  if (existsSync(resolve(root, SCREENSHOTS))) console.log(`pictures of the console's pages: ${SCREENSHOTS}`);
   console.log(renderSummary(result));
   return result.failed === 0 ? 0 : 1;
 }

@@ -47,7 +47,8 @@ const files = globSync('{packages,services,infra,examples}/*/src/**/*.ts', { cwd
 }));
 
 /** Statements only: comments and strings may hold the words too. */
-const IMPORT = /^(?:import|export)\b[^;'"]*?\bfrom '([^']+)'|^import '([^']+)'|\bimport\('([^']+)'\)/gm;
+const IMPORT =
+  /^(?:import|export)\b[^;'"]*?\bfrom '([^']+)'|^import '([^']+)'|\bimport(?:\.meta\.resolve)?\('([^']+)'\)/gm;
 const importsOf = (text: string): string[] =>
   [...text.matchAll(IMPORT)].map((match) => match[1] ?? match[2] ?? match[3] ?? '');
 const isOf = (name: string, library: string): boolean => name === library || name.startsWith(`${library}/`);
@@ -104,6 +105,11 @@ test('each library is imported by its owner only', () => {
     }),
   );
   expect(wrong).toEqual([]);
+});
+
+test('pages never call anything safe by hand', () => {
+  const wrong = files.filter(({ text }) => /html\.raw|SafeHtml>|as SafeHtml|innerHTML/.test(text));
+  expect(wrong.map(({ path }) => path)).toEqual([]);
 });
 
 test('only main.ts touches the process', () => {

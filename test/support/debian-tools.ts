@@ -8,15 +8,21 @@ const PACKAGES = {
   prometheus: 'prometheus',
   amtool: 'prometheus-alertmanager',
   'prometheus-alertmanager': 'prometheus-alertmanager',
+  chromium: 'chromium',
 } as const;
 export type ToolName = keyof typeof PACKAGES;
+
+/** What the same program is called where Debian's package is not the one that brought it. */
+const OTHER_NAMES: Partial<Record<ToolName, readonly string[]>> = {
+  chromium: ['chromium-browser', 'google-chrome'],
+};
 
 export type Tool = { readonly path: string } | { readonly reason: string };
 
 /** Finds a program on the PATH. `reason` says why a test cannot run without it. */
 export function debianTool(name: ToolName): Tool {
-  const path = directoriesOf(process)
-    .map((directory) => join(directory, name))
+  const path = [name, ...(OTHER_NAMES[name] ?? [])]
+    .flatMap((each) => directoriesOf(process).map((directory) => join(directory, each)))
     .find((candidate) => isExecutable(candidate));
   return path ? { path } : { reason: `${name} is missing: sudo apt-get install ${PACKAGES[name]}` };
 }

@@ -24,6 +24,7 @@ Breakwater is ready. Ctrl-C stops everything; the data stays in ${settings.dataD
 
   webhooks        ${url(ports.ingest)}    ${paths.length === 0 ? 'no sources are configured' : `POST ${paths.join(', ')}`}
   publishing      ${url(ports.ingest)}    POST /v1/events (described at /v1/openapi.json)
+  console         ${url(ports.console)}    sign in with ${configFile === undefined ? 'ADMIN_TOKEN, by default demo-admin-token' : 'the adminToken, or one of: npm run cli -- tokens create'}
   admin API       ${url(ports.console)}    /api/v1 (described at /api/v1/openapi.json)
   ERP simulator   ${url(ports.simulator)}    /api/stats, /api/receipts, /api/faults
   fleet's ledger  ${url(ports.consoleOps)}/metrics

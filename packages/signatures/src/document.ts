@@ -41,7 +41,7 @@ export class ParsedBody {
     const json = this.#read();
     if (json === undefined) return undefined;
     try {
-      return textAt(json, parsePointer(pointer) ?? []);
+      return textAt(json, tokensOf(pointer));
     } catch (error) {
       // JSON.parse itself takes any depth, but reading a number exactly recurses: tens of thousands of levels exhaust the stack.
       if (!(error instanceof RangeError)) throw error;
@@ -67,7 +67,7 @@ export class ParsedBody {
     const text = this.#textAt(pointer);
     if (text === undefined) return { kind: 'missing' };
     const source = this.#json?.text ?? ''; // empty for a form, whose repeated fields are no text already
-    const tokens = parsePointer(pointer) ?? [];
+    const tokens = tokensOf(pointer);
     if (mayRepeat(source, tokens) && findSpan(source, tokens) === 'repeated') return { kind: 'repeated' };
     return { kind: 'one', text };
   }
@@ -76,7 +76,7 @@ export class ParsedBody {
   isBooleanAt(pointer: string): boolean {
     return (
       this.#parse.format !== 'xml' &&
-      typeof resolvePointer(this.#read()?.value, parsePointer(pointer) ?? []) === 'boolean'
+      typeof resolvePointer(this.#read()?.value, tokensOf(pointer)) === 'boolean'
     );
   }
 
@@ -116,7 +116,7 @@ export class ParsedBody {
       if (read !== undefined && 'failure' in read) this.failure = read.failure;
       else this.#xml = read?.root;
     }
-    return this.#xml === undefined ? { kind: 'missing' } : readXmlAt(this.#xml, parsePointer(pointer) ?? []);
+    return this.#xml === undefined ? { kind: 'missing' } : readXmlAt(this.#xml, tokensOf(pointer));
   }
 
   #read(): { readonly text: string; readonly value: unknown } | undefined {
@@ -156,6 +156,18 @@ export class ParsedBody {
     }
     return this.#json;
   }
+}
+
+const parsed = new Map<string, readonly string[]>();
+
+/** Tokens of a pointer, which is parsed once: pointers come from the configuration alone, and every request asks. */
+export function tokensOf(pointer: string): readonly string[] {
+  let tokens = parsed.get(pointer);
+  if (tokens === undefined) {
+    tokens = parsePointer(pointer) ?? [];
+    parsed.set(pointer, tokens);
+  }
+  return tokens;
 }
 
 /** Walking a body of megabytes costs as much as parsing it; most hold each name once, and no escaped ones. */

@@ -1,21 +1,23 @@
 import { eachElement, findSpan } from '@breakwater/contracts/json-spans';
-import { parsePointer } from '@breakwater/contracts/pointer';
 import type { Batch, Source } from '@breakwater/contracts/source-config';
-import { documentOf, type Outer, ParsedBody } from './document.ts';
+import { documentOf, type Outer, ParsedBody, tokensOf } from './document.ts';
 import { mediaTypeOf, readHeader, type SignedRequest } from './headers.ts';
 
 export type Split =
   | { readonly ok: true; readonly items: readonly ParsedBody[] }
   | { readonly ok: false; readonly message: string };
 
-/** One delivery is split once, though verifying and locating both ask. */
+/** A batch is split once, though verifying and locating both ask. */
 const splits = new WeakMap<SignedRequest, Split>();
 
 /** The items of a delivery, each with its own bytes; the whole body where the source sends no batches. */
 export function splitDelivery(source: Source, request: SignedRequest): Split {
+  const { batch } = source;
+  if (batch === undefined || !isBatch(source, request))
+    return { ok: true, items: [documentOf(source.parse, request)] };
   let split = splits.get(request);
   if (split === undefined) {
-    split = divide(source, request);
+    split = divide(documentOf(source.parse, request), batch);
     splits.set(request, split);
   }
   return split;
@@ -29,10 +31,7 @@ export function isBatch({ batch }: Pick<Source, 'batch'>, request: SignedRequest
   return read.kind === 'one' && batch.contentTypes.includes(mediaTypeOf(read.text));
 }
 
-function divide(source: Source, request: SignedRequest): Split {
-  const { batch, parse } = source;
-  const document = documentOf(parse, request);
-  if (batch === undefined || !isBatch(source, request)) return { ok: true, items: [document] };
+function divide(document: ParsedBody, batch: Batch): Split {
   const items = itemsOf(document, batch);
   if (items === undefined) {
     const place = batch.pointer === '' ? 'The body is no list' : `There is no list at ${batch.pointer}`;
@@ -75,7 +74,7 @@ function itemsOf(
 /** Texts of the items in the lists of one element. `none`: it has none of the lists. */
 function nestedItems(
   element: string,
-  lists: readonly string[][],
+  lists: readonly (readonly string[])[],
   max: number,
 ): string[] | 'none' | undefined {
   const items: string[] = [];
@@ -91,7 +90,7 @@ function nestedItems(
 }
 
 /** Texts of the elements of a list, one more than `max` at most. null counts as an empty list (Xero sends it). */
-function listAt(text: string, tokens: string[], max: number): string[] | 'missing' | 'no_list' {
+function listAt(text: string, tokens: readonly string[], max: number): string[] | 'missing' | 'no_list' {
   const span = findSpan(text, tokens);
   if (span === 'missing') return 'missing';
   if (span === 'repeated') return 'no_list';
@@ -99,8 +98,6 @@ function listAt(text: string, tokens: string[], max: number): string[] | 'missin
   if (text[span.start] !== '[') return 'no_list';
   return [...eachElement(text, span.start).take(max + 1)].map(({ start, end }) => text.slice(start, end));
 }
-
-const tokensOf = (pointer: string): string[] => parsePointer(pointer) ?? [];
 
 const documentOfText = (text: string, outer: Outer): ParsedBody =>
   new ParsedBody(Buffer.from(text), { format: 'json' }, outer);

@@ -16,7 +16,7 @@ import type { ServiceConfig } from '@breakwater/runtime/service-main';
 import { closeRedis, connectRedis } from '@breakwater/store/connection';
 import { createKeyspace } from '@breakwater/store/keys';
 import { createSecretBox } from '@breakwater/store/secret-box';
-import { createApi } from './api.ts';
+import { createConsole } from './console.ts';
 import { createApiServer } from './api-server.ts';
 
 /** Below Prometheus' usual scrape interval of 15 s. */
@@ -101,12 +101,12 @@ async function startApi(
   const secrets = createSecretBox(breakwater.encryptionKeys);
   const { durability } = config;
   const accepting = { redisUrl, keyPrefix, durability, ingest: breakwater.ingest, logger };
-  const api = createApi({
+  const listener = createConsole({
     deps: { ...deliveries, config: breakwater, secrets, client, accepting },
     tokenReader: createTokenReader({ redis: tokens, keys: createKeyspace(keyPrefix), logger }),
     signal,
   });
-  const server = createApiServer(api);
+  const server = createApiServer(listener);
   const port = await listen(server, config.port, host);
   defer('http server', () => closeServer(server, CLOSE_GRACE_MS));
   return port;

@@ -1,5 +1,4 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
 import type { Access } from '@breakwater/contracts/admin-route';
 import { TOKEN_PREFIX, type TokenScope } from '@breakwater/contracts/access-token';
 import type { TokenReader } from '@breakwater/core/token-reader';
@@ -15,22 +14,16 @@ export interface Caller {
   readonly token: string;
 }
 
-const BEARER = /^bearer +(\S+)$/i;
-
 /**
- * Finds the caller of a request by its bearer token: `adminToken` of the configuration, or one made as data.
- * Throws AppError token_missing, token_invalid, unavailable.
+ * Finds the caller that a token stands for: `adminToken` of the configuration, or one made as data.
+ * Throws AppError token_invalid, unavailable.
  */
 export function createAuthentication(
   adminToken: string | undefined,
   reader: TokenReader,
-): (request: IncomingMessage) => Promise<Caller> {
+): (token: string) => Promise<Caller> {
   const admin = adminToken ? sha256(adminToken) : undefined;
-  return async (request) => {
-    const lines = request.headersDistinct['authorization'] ?? [];
-    const token = lines.length === 1 ? BEARER.exec(lines[0] ?? '')?.[1] : undefined;
-    if (token === undefined)
-      throw new AppError('token_missing', 'Send one token as Authorization: Bearer <token>.');
+  return async (token) => {
     if (admin && timingSafeEqual(sha256(token), admin))
       return {
         id: 'adminToken',

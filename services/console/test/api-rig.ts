@@ -13,7 +13,7 @@ import { writeQuarantine } from '@breakwater/store/quarantine';
 import { createSecretBox } from '@breakwater/store/secret-box';
 import { freePort } from '../../../test/support/free-port.ts';
 import { sharedRedisUrl } from '../../../test/support/redis.ts';
-import { type ApiOptions, createApi } from '../src/api.ts';
+import { type ConsoleOptions, createConsole } from '../src/console.ts';
 import type { ApiDeps } from '../src/call.ts';
 import { createApiServer } from '../src/api-server.ts';
 
@@ -62,7 +62,7 @@ export interface CallOptions {
 }
 
 /** The admin API on a port of its own, on real records in a key space of its own. */
-export async function startConsole(options: Partial<ApiOptions> & { readonly redisUrl?: string } = {}) {
+export async function startConsole(options: Partial<ConsoleOptions> & { readonly redisUrl?: string } = {}) {
   const stack = new AsyncDisposableStack();
   const logger = createLogger({ service: 'test', level: 'silent' });
   const { redisUrl = sharedRedisUrl(), ...more } = options;
@@ -80,7 +80,7 @@ export async function startConsole(options: Partial<ApiOptions> & { readonly red
   const { redis, keys } = store;
   await redis.ping(); // before it is ready, callers are sent away
   let now = 0;
-  const api = createApi({
+  const listener = createConsole({
     deps,
     // Its clock stands still: what it has once looked up it knows for good, and no look-up comes in between.
     tokenReader: createTokenReader({ redis, keys, logger, now: () => now }),
@@ -88,7 +88,7 @@ export async function startConsole(options: Partial<ApiOptions> & { readonly red
     signal: new AbortController().signal,
     ...more,
   });
-  const server = createApiServer(api);
+  const server = createApiServer(listener);
   const port = await listen(server, 0, '127.0.0.1');
   const closedPort = await freePort();
   stack.defer(() => closeServer(server, 1_000));

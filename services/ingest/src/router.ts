@@ -1,3 +1,4 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { BreakwaterConfig } from '@breakwater/contracts/config';
 import { newId } from '@breakwater/contracts/ids';
 import { publishOpenApi } from '@breakwater/contracts/publish-openapi';
@@ -11,13 +12,7 @@ import type { Logger } from '@breakwater/runtime/logger';
 import { type IngestMetrics, UNKNOWN_SOURCE } from '@breakwater/runtime/metrics-ingest';
 import { challengeMethods } from '@breakwater/signatures/handshake';
 import { createVerifier } from '@breakwater/signatures/verify';
-import express, {
-  type ErrorRequestHandler,
-  type Express,
-  type Request,
-  type RequestHandler,
-  type Response,
-} from 'express';
+import express, { type ErrorRequestHandler } from 'express';
 import { errorReply, JSON_TYPE, type Reply } from './answers.ts';
 import { createBearerCheck } from './bearer.ts';
 import { publish } from './publish.ts';
@@ -43,11 +38,13 @@ export interface RouterDeps {
   readonly quarantine?: ReceiveDeps['quarantine'];
 }
 
+type Answer = (request: IncomingMessage, response: ServerResponse, reply: Reply) => void;
+
 /** Bodies held in memory at one time: ten of the largest kind, or 256 of the default limit. */
 const MAX_BUFFERED_BYTES = 256 * 1024 * 1024;
 
 /** The routes of ingest. Throws AppError config_invalid that lists every source whose secrets cannot be used. */
-export function createRouter(deps: RouterDeps): Express {
+export function createRouter(deps: RouterDeps): RequestListener {
   const { logger, metrics } = deps;
   const lines = limitLines(logger);
   const known = knownSources(deps.sources);
@@ -58,44 +55,19 @@ export function createRouter(deps: RouterDeps): Express {
     now: deps.now ?? Date.now,
     quarantine: deps.quarantine,
   };
-  const answer = (request: Request, response: Response, reply: Reply): void =>
-    send(request, response, reply, deps.isClosing());
+  const answer: Answer = (request, response, reply) => send(request, response, reply, deps.isClosing());
 
-  const webhook = async (request: Request<{ source: string }>, response: Response): Promise<void> => {
-    const startedAt = performance.now();
-    const source = known.get(request.params.source);
-    if (source === undefined) {
-      metrics.received(UNKNOWN_SOURCE, 'rejected');
-      metrics.refused(UNKNOWN_SOURCE, 'source_unknown');
-      return answer(
-        request,
-        response,
-        errorReply('source_unknown', 'No source of this name is configured here.'),
-      );
-    }
-    if (!source.methods.includes(request.method)) {
-      metrics.received(source.name, 'rejected');
-      metrics.refused(source.name, 'method_not_allowed');
-      const allow = source.methods.join(', ');
-      const message = `Webhooks are taken by ${source.methods.join(' and ')} only.`;
-      return answer(request, response, errorReply('method_not_allowed', message, { allow }));
-    }
-    const received = await receive(receiving, source, request, response);
-    if (received === undefined) return;
-    if (received.outcome !== undefined) metrics.received(source.name, received.outcome);
-    if (received.code !== undefined) metrics.refused(source.name, received.code);
-    note(logger, lines, source.name, received, response);
-    answer(request, response, received.reply);
-    if (received.code === undefined && received.outcome !== undefined)
-      metrics.acknowledged(source.name, (performance.now() - startedAt) / 1_000);
-  };
+  const webhooks = { ...receiving, known, metrics, logger, lines, answer };
+  const webhook = async (name: string, request: IncomingMessage, response: ServerResponse): Promise<void> =>
+    takeWebhook(webhooks, name, request, response);
 
   const app = express();
   app.disable('x-powered-by');
   app.set('query parser', false); // a source that reads the query reads it as received
   app.enable('case sensitive routing');
-  app.use(oneHost(answer));
-  app.all('/webhooks/:source', webhook);
+  app.all('/webhooks/:source', async (request, response) =>
+    webhook(request.params.source, request, response),
+  );
   const authorize = createBearerCheck(deps.publishTokens ?? [], deps.tokenReader);
   const publishing = { ...receiving, metrics, logger, lines, authorize };
   app.all('/v1/events', async (request, response) => {
@@ -107,26 +79,78 @@ export function createRouter(deps: RouterDeps): Express {
   app.use((request, response) =>
     answer(request, response, errorReply('not_found', 'There is nothing at this path.')),
   );
-  const onError: ErrorRequestHandler = (error: unknown, request, response, _next) => {
+  const fail = (error: unknown, request: IncomingMessage, response: ServerResponse): void => {
     const { code, message } = describeError(error);
     const requestId = newId();
     if (code === 'internal') lines.error(code, { requestId, err: error }, 'a request failed');
     else logger.debug({ requestId, code }, 'a request was refused');
-    response.setHeader('x-request-id', requestId);
+    if (!response.headersSent) response.setHeader('x-request-id', requestId);
     answer(request, response, errorReply(code, message));
   };
+  const onError: ErrorRequestHandler = (error, request, response, _next) => fail(error, request, response);
   app.use(onError);
-  return app;
-}
-
-/** RFC 9112, 3.2: what is in front of us may have gone by the other one. Node itself refuses only requests without any. */
-function oneHost(answer: (request: Request, response: Response, reply: Reply) => void): RequestHandler {
-  const refusal = errorReply('request_invalid', 'The header Host arrived more than once. Send it once.');
-  return (request, response, next) => {
-    if ((request.headersDistinct['host']?.length ?? 0) < 2) next();
-    else answer(request, response, refusal);
+  const hostRefusal = errorReply('request_invalid', 'The header Host arrived more than once. Send it once.');
+  return (request, response) => {
+    if (hasSeveralHosts(request)) return answer(request, response, hostRefusal);
+    const name = PLAIN_WEBHOOK.exec(request.url ?? '')?.[1];
+    if (name === undefined) app(request, response);
+    else webhook(name, request, response).catch((error: unknown) => fail(error, request, response));
   };
 }
+
+interface WebhookDeps extends ReceiveDeps {
+  readonly known: ReadonlyMap<string, KnownSource>;
+  readonly metrics: IngestMetrics;
+  readonly logger: Logger;
+  readonly lines: LimitedLines;
+  readonly answer: Answer;
+}
+
+/** Answers a webhook of the source called `name`, or what came in the place of one. */
+async function takeWebhook(
+  deps: WebhookDeps,
+  name: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const { known, metrics, logger, lines, answer } = deps;
+  const startedAt = performance.now();
+  const source = known.get(name);
+  if (source === undefined) {
+    metrics.received(UNKNOWN_SOURCE, 'rejected');
+    metrics.refused(UNKNOWN_SOURCE, 'source_unknown');
+    return answer(
+      request,
+      response,
+      errorReply('source_unknown', 'No source of this name is configured here.'),
+    );
+  }
+  if (!source.methods.includes(request.method ?? '')) {
+    metrics.received(source.name, 'rejected');
+    metrics.refused(source.name, 'method_not_allowed');
+    const allow = source.methods.join(', ');
+    const message = `Webhooks are taken by ${source.methods.join(' and ')} only.`;
+    return answer(request, response, errorReply('method_not_allowed', message, { allow }));
+  }
+  const received = await receive(deps, source, request, response);
+  if (received === undefined) return;
+  if (received.outcome !== undefined) metrics.received(source.name, received.outcome);
+  if (received.code !== undefined) metrics.refused(source.name, received.code);
+  note(logger, lines, source.name, received, response);
+  answer(request, response, received.reply);
+  if (received.code === undefined && received.outcome !== undefined)
+    metrics.acknowledged(source.name, (performance.now() - startedAt) / 1_000);
+}
+
+/**
+ * The path of a webhook as nearly all come: nothing to decode, nothing behind the name. Express takes every other spelling
+ * to the same place, but it costs a webhook as much as checking its signature does.
+ */
+const PLAIN_WEBHOOK = /^\/webhooks\/([\w.~-]+)(?:\?|$)/;
+
+/** RFC 9112, 3.2: what is in front of us may have gone by the other one. Node itself refuses only requests without any. */
+const hasSeveralHosts = ({ rawHeaders }: IncomingMessage): boolean =>
+  rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === 'host').length > 1;
 
 /** By name in a Map: `__proto__` and `constructor` are names like any other there, and unknown. */
 function knownSources(sources: BreakwaterConfig['sources']): ReadonlyMap<string, KnownSource> {
@@ -152,7 +176,7 @@ function note(
   lines: LimitedLines,
   source: string,
   received: Received,
-  response: Response,
+  response: ServerResponse,
 ): void {
   const { code, outcome, eventId } = received;
   if (code === undefined) {

@@ -76,6 +76,17 @@ test.each([
   }
 });
 
+test('nonsense behind answers that have gone out is answered too, and ends the connection', async () => {
+  const { socket, until, closed } = await connectRaw(rig.port);
+  for (const answers of [1, 2, 3]) {
+    socket.write(signed());
+    await until(new RegExp(`^(?:HTTP/1\\.1 200 [^]*?\\}){${answers}}$`));
+  }
+  socket.write('NONSENSE\r\n\r\n');
+  await until(/HTTP\/1\.1 400 [^]*\}\}$/);
+  await closed;
+});
+
 test.each(['webhooks/demo', 'v1/events', 'nowhere'])(
   'a request for two hosts is refused, since what is in front may have gone by the other one: /%s',
   async (path) => {

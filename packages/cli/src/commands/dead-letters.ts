@@ -70,7 +70,7 @@ async function list(context: CliContext, { reason, ...options }: ListOptions): P
 async function groups(context: CliContext, page: PageOptions): Promise<void> {
   const { operator } = context.globals();
   const found = await withStore(context, ({ redis, keys }) =>
-    listDeadLetterGroups(redis, keys, operator, page),
+    listDeadLetterGroups(redis, keys, { operator }, page),
   );
   const now = context.io.now();
   context.print(found, () =>

@@ -1,0 +1,91 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { operatorName } from '@breakwater/contracts/operator';
+import { AppError } from '@breakwater/runtime/errors';
+import type { CookieOptions, Request, Response } from 'express';
+
+/**
+ * A session is the token itself in a cookie that no script can read and that no other site's form or script brings along. So every page judges the
+ * token anew, as the API does: revoked or expired, it ends the session, on every replica, and nothing is stored for it.
+ */
+const SESSION = 'breakwater_session';
+/** The operator that a token of every operator looks at. A preference, not a right: each call judges it. */
+const OPERATOR = 'breakwater_operator';
+/** A working day; a token that was made for less ends before. */
+const SESSION_MS = 12 * 3_600_000;
+
+export function signIn(request: Request, response: Response, token: string): void {
+  response.cookie(SESSION, token, options(request));
+}
+
+export function signOut(request: Request, response: Response): void {
+  for (const name of [SESSION, OPERATOR]) response.clearCookie(name, options(request));
+}
+
+export function chooseOperator(request: Request, response: Response, operator: string): void {
+  response.cookie(OPERATOR, operator, options(request));
+}
+
+export const tokenOf = (request: IncomingMessage): string | undefined => cookieOf(request, SESSION);
+
+export const operatorChosen = (request: IncomingMessage): string | undefined =>
+  operatorName.safeParse(cookieOf(request, OPERATOR)).data;
+
+/** Lax, not strict: a link in an alert or a chat must open. It shows something at most: every change is a form with a proof. */
+const options = (request: Request): CookieOptions => ({
+  httpOnly: true,
+  sameSite: 'lax',
+  path: '/',
+  maxAge: SESSION_MS,
+  // A proxy that ends TLS says so. Whoever forges this only keeps a cookie of their own from plain HTTP.
+  secure: request.headers['x-forwarded-proto'] === 'https',
+});
+
+/** The first of that name: a second one was set by somebody who does not know how cookies of a host shadow each other. */
+function cookieOf(request: IncomingMessage, name: string): string | undefined {
+  for (const pair of (request.headers.cookie ?? '').split(';')) {
+    const at = pair.indexOf('=');
+    if (at !== -1 && pair.slice(0, at).trim() === name)
+      try {
+        return decodeURIComponent(pair.slice(at + 1).trim());
+      } catch {
+        return undefined; // not one of ours
+      }
+  }
+  return undefined;
+}
+
+/** What a form of this session holds and another site cannot know. */
+export const csrfOf = (token: string): string =>
+  createHmac('sha256', token).update('breakwater form').digest('base64url');
+
+/**
+ * Was this form sent from a page of ours? Browsers say where a request comes from; the field proves it also for those that
+ * do not. Throws AppError form_foreign.
+ */
+export function checkForm(request: IncomingMessage, token: string, given: unknown): void {
+  checkOrigin(request);
+  const expected = Buffer.from(csrfOf(token));
+  const actual = Buffer.from(typeof given === 'string' ? given : '');
+  if (actual.length !== expected.length || !timingSafeEqual(actual, expected))
+    throw new AppError('form_foreign', 'This form is not of your session, or of one that has ended.');
+}
+
+/**
+ * Browsers say `sec-fetch-site` themselves where they trust the connection (TLS, this machine). Elsewhere the origin is
+ * compared with the host that was asked; a proxy that rewrites it says the former one. Throws AppError form_foreign.
+ */
+export function checkOrigin({ headers }: IncomingMessage): void {
+  const site = headers['sec-fetch-site'];
+  const { origin } = headers;
+  const host = headers['x-forwarded-host'] ?? headers.host;
+  const ours =
+    site === undefined
+      ? origin === undefined || (URL.canParse(origin) && new URL(origin).host === host)
+      : site === 'same-origin' || site === 'none';
+  if (ours) return;
+  throw new AppError(
+    'form_foreign',
+    'Another site sent this form, or a proxy on the way changes the Host header.',
+  );
+}

@@ -1,0 +1,140 @@
+import { mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { PAGES } from '@breakwater/console/ui/ui';
+import { afterAll, beforeAll, expect } from '@jest/globals';
+import type { AxeResults } from 'axe-core';
+import type { Browser, Page } from 'playwright-core';
+import {
+  browserTest as testHere,
+  hasBrowser,
+  openBrowser,
+  openTab,
+  overflowOf,
+  SCREENSHOTS,
+  signIn,
+  type Tab,
+} from '../support/browser.ts';
+import { ADMIN_TOKEN } from '../support/console-api.ts';
+import { type Examples, seedConsole, withExamples } from '../support/console-seed.ts';
+import { type Rig, startRig } from '../support/rig.ts';
+
+/** Every page there is, of the table of pages itself, as a person with a screen reader, a phone or a dark room meets it. */
+let rig: Rig;
+let browser: Browser;
+let tab: Tab;
+let examples: Examples;
+beforeAll(async () => {
+  if (!hasBrowser) return;
+  [rig, browser] = await Promise.all([
+    startRig({ schedule: '0s', services: ['ingest', 'dispatcher', 'console'] }),
+    openBrowser(),
+  ]);
+  rmSync(SCREENSHOTS, { recursive: true, force: true });
+  mkdirSync(SCREENSHOTS, { recursive: true });
+  examples = await seedConsole(rig);
+  tab = await openTab(browser, rig.consoleUrl);
+  await tab.page.clock.install(); // so that parts of pages read themselves again when a test says so
+  await signIn(tab.page, ADMIN_TOKEN);
+}, 180_000);
+afterAll(async () => {
+  await browser?.close();
+  await rig?.close();
+}, 60_000);
+
+const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
+
+/** Serious and critical violations, as one line each. */
+async function violationsOf(page: Page): Promise<string[]> {
+  const { violations } = await page.evaluate<Pick<AxeResults, 'violations'>>(
+    `axe.run({ resultTypes: ['violations'], preload: false }).then(({ violations }) => ({ violations }))`,
+  );
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html).join(' ')}`);
+}
+
+interface Sight {
+  readonly name: string;
+  readonly path: () => string;
+  readonly status: number;
+}
+const SIGHTS: readonly Sight[] = [
+  ...PAGES.filter(({ method }) => method === 'get').map(({ path }) => ({
+    name: path,
+    path: () => withExamples(path, examples),
+    status: 200,
+  })),
+  { name: '/sign-in', path: () => '/sign-in', status: 200 },
+  { name: 'a page that is not there', path: () => '/nowhere', status: 404 },
+  { name: 'a filter that is wrong', path: () => '/deliveries?since=yesterday', status: 400 },
+  { name: 'a sent delivery', path: () => `/deliveries/${examples['sent delivery']}`, status: 200 },
+  { name: 'an unrouted event', path: () => '/events/demo-payments/evt-unrouted?body=true', status: 200 },
+  { name: 'a group that is not there', path: () => '/dead-letters/nothing', status: 404 },
+  {
+    name: 'a body that was refused',
+    path: () => `/quarantine/${examples['/quarantine/:']}?body=true`,
+    status: 200,
+  },
+  { name: 'a held delivery', path: () => `/deliveries/${examples['held delivery']}`, status: 200 },
+];
+const fileOf = (name: string): string => name.replaceAll(/\W+/g, '-').replaceAll(/^-|-$/g, '') || 'overview';
+
+for (const { name, path, status } of SIGHTS) {
+  testHere(
+    `${name}: everybody can use it, in light and dark, on a screen and on a phone, and it asks nobody else`,
+    async () => {
+      const { page, troubles } = tab;
+      troubles.length = 0;
+      await page.setViewportSize({ width: 1280, height: 900 });
+      await page.emulateMedia({ colorScheme: 'light' });
+      const answer = await page.goto(path());
+      expect(answer?.status()).toBe(status);
+      await page.evaluate(
+        `addEventListener('htmx:beforeRequest', (event) => window.mayAsk || event.preventDefault())`,
+      );
+      await page.evaluate(AXE);
+      const wrong: string[] = [];
+      for (const [colorScheme, width, height] of [
+        ['light', 1280, 900],
+        ['dark', 1280, 900],
+        ['light', 360, 740],
+        ['dark', 360, 740],
+      ] as const) {
+        await page.emulateMedia({ colorScheme });
+        await page.setViewportSize({ width, height });
+        const violations = await violationsOf(page);
+        const overflow = await overflowOf(page);
+        if (overflow > 0) violations.push(`the page is ${overflow} px wider than the window`);
+        wrong.push(...violations.map((each) => `${colorScheme}, ${width} px: ${each}`));
+        const file = `${fileOf(name)}-${colorScheme}-${width}.png`;
+        await page.screenshot({ path: join(SCREENSHOTS, file), fullPage: true });
+      }
+      expect(wrong).toEqual([]);
+      await readAgain(page);
+      const itself =
+        status === 200
+          ? []
+          : [`error: Failed to load resource: the server responded with a status of ${status}`];
+      expect(troubles.filter((each) => !itself.some((known) => each.startsWith(known)))).toEqual([]);
+    },
+    120_000,
+  );
+}
+
+/** Lets time pass until every part that reads itself again has done so once, and looks whether it is still there. */
+async function readAgain(page: Page): Promise<void> {
+  const parts = page.locator('[hx-trigger^=every]');
+  const before = await parts.evaluateAll((elements) => elements.map(({ id }) => id));
+  if (before.length === 0) return;
+  await page.evaluate(`(() => {
+    window.mayAsk = true;
+    window.readAgain = new Promise((done) => {
+      let left = ${before.length};
+      addEventListener('htmx:afterSettle', () => (left -= 1) || done());
+    });
+  })()`);
+  await page.clock.fastForward(60_000);
+  await page.evaluate('window.readAgain.then(() => 0)');
+  expect(await parts.evaluateAll((elements) => elements.map(({ id }) => id))).toEqual(before);
+}
