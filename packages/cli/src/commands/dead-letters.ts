@@ -52,6 +52,7 @@ export function deadLettersCommand(program: Command, context: CliContext): void 
     .description('close a dead letter that a person settled otherwise; no attempt follows')
     .argument('<id>')
     .requiredOption('--reason <text>', 'how it was settled, for the audit log')
+    .option('--posted', 'the ERP holds a document under its reference, made by hand: count it')
     .addOption(dryRunOption())
     .addOption(yesOption())
     .action(context.action((id: string, options: ResolveOptions) => resolve(context, id, options)));
@@ -100,6 +101,7 @@ async function groups(context: CliContext, page: PageOptions): Promise<void> {
 
 interface ResolveOptions {
   readonly reason: string;
+  readonly posted?: boolean;
   readonly dryRun?: boolean;
   readonly yes?: boolean;
 }
@@ -107,20 +109,20 @@ interface ResolveOptions {
 async function resolve(
   context: CliContext,
   delivery: string,
-  { reason: text, dryRun, yes }: ResolveOptions,
+  { reason: text, posted = false, dryRun, yes }: ResolveOptions,
 ): Promise<void> {
   const { operator } = context.globals();
   const reason = checkReason(text);
-  if (dryRun) await withStore(context, (store) => checkResolvable(store, operator, delivery));
+  if (dryRun) await withStore(context, (store) => checkResolvable(store, operator, delivery, posted));
   else
     await withDeliveries(context, async (deliveries) => {
-      const { destination, event } = await checkResolvable(deliveries, operator, delivery);
+      const { destination, event } = await checkResolvable(deliveries, operator, delivery, posted);
       const what = `event ${event.id} of ${event.source} to ${destination.name}`;
       await context.confirm(
         `Resolve ${delivery}, ${what}? No attempt follows, and none can be asked for.`,
         yes,
       );
-      await resolveDeadLetter(deliveries, { operator, delivery, reason, actor: context.actor });
+      await resolveDeadLetter(deliveries, { operator, delivery, reason, actor: context.actor, posted });
     });
   context.print(
     { ok: true, ...(dryRun && { dryRun }), delivery, status: dryRun ? 'dead_letter' : 'resolved' },
