@@ -6,6 +6,7 @@ import { openDeliveries } from '@breakwater/core/delivery-deps';
 import { addEndpoint } from '@breakwater/core/endpoints';
 import { createTokenReader } from '@breakwater/core/token-reader';
 import { createToken } from '@breakwater/core/tokens';
+import { createQueueBoard } from '@breakwater/queue/board';
 import { createGuardedClient } from '@breakwater/http/egress';
 import { closeServer, listen } from '@breakwater/runtime/listen';
 import { createLogger } from '@breakwater/runtime/logger';
@@ -79,9 +80,12 @@ export async function startConsole(options: Partial<ConsoleOptions> & { readonly
   const deps = { ...store, config: CONFIG, secrets, client, accepting };
   const { redis, keys } = store;
   await redis.ping(); // before it is ready, callers are sent away
+  const board = createQueueBoard(redis, keys, logger);
+  stack.defer(() => board.close());
   let now = 0;
   const listener = createConsole({
     deps,
+    board,
     // Its clock stands still: what it has once looked up it knows for good, and no look-up comes in between.
     tokenReader: createTokenReader({ redis, keys, logger, now: () => now }),
     rate: { perSecond: 1_000, burst: 10_000 },

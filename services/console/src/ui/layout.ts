@@ -3,11 +3,13 @@ import type { Caller } from '../caller.ts';
 import { assetPath } from './assets.ts';
 import { csrfField } from './forms.ts';
 import { foreign, when } from './parts.ts';
+import { BOARD_PATH } from './queue-board.ts';
 
 /** What is in the head line of every page; `admin`: for administrators alone. */
 const MENU: readonly { readonly at: string; readonly title: string; readonly admin?: true }[] = [
   { at: '/', title: 'Overview' },
   { at: '/deliveries', title: 'Deliveries' },
+  { at: BOARD_PATH, title: 'Queues', admin: true },
 ];
 
 export interface Frame {
