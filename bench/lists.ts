@@ -124,7 +124,8 @@ try {
   );
   await measure(
     'groups of dead letters',
-    async () => (await listDeadLetterGroups(redis, keys, 'default', { limit: 50 })).groups.length,
+    async () =>
+      (await listDeadLetterGroups(redis, keys, { operator: 'default' }, { limit: 50 })).groups.length,
   );
   await inBatches(AUDITED, () =>
     writeAudit(redis, keys, { action: 'delivery.replay', operator: 'default', actor: 'bench', reason: 'x' }),

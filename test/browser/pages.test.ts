@@ -70,6 +70,13 @@ const SIGHTS: readonly Sight[] = [
   { name: 'a page that is not there', path: () => '/nowhere', status: 404 },
   { name: 'a filter that is wrong', path: () => '/deliveries?since=yesterday', status: 400 },
   { name: 'a sent delivery', path: () => `/deliveries/${examples['sent delivery']}`, status: 200 },
+  { name: 'an unrouted event', path: () => '/events/demo-payments/evt-unrouted?body=true', status: 200 },
+  { name: 'a group that is not there', path: () => '/dead-letters/nothing', status: 404 },
+  {
+    name: 'a body that was refused',
+    path: () => `/quarantine/${examples['/quarantine/:']}?body=true`,
+    status: 200,
+  },
   { name: 'a held delivery', path: () => `/deliveries/${examples['held delivery']}`, status: 200 },
 ];
 const fileOf = (name: string): string => name.replaceAll(/\W+/g, '-').replaceAll(/^-|-$/g, '') || 'overview';

@@ -34,6 +34,7 @@ export async function seedConsole(rig: Rig): Promise<Examples> {
     { event_id: 'evt-unrouted', type: 'seed.nobody', note: '\u202Eback\u0000' },
   ];
   for (const event of events) await rig.send(event);
+  const refused = await refusedRequest(rig);
   const dead = await deliveryReaching(rig, LONG, 'dead_letter');
   const [sent, held] = [
     await deliveryReaching(rig, 'evt-well', 'sent'),
@@ -66,6 +67,8 @@ export async function seedConsole(rig: Rig): Promise<Examples> {
     '/endpoints/:': bad.id,
     '/events/:': 'demo-payments',
     '/events/:/:': LONG,
+    '/dead-letters/:': `${bad.id}:http_5xx`,
+    '/quarantine/:': refused,
     '/replays/:': run,
     '/sources/:': 'demo-payments',
     '/reconciliation/:': 'receipts',
@@ -74,6 +77,20 @@ export async function seedConsole(rig: Rig): Promise<Examples> {
     'held delivery': held,
     'paused endpoint': paused.id,
   };
+}
+
+/** Sends what its signature does not fit, as if another tool had written its JSON anew; resolves to its id in quarantine. */
+async function refusedRequest(rig: Rig): Promise<string> {
+  await fetch(`${rig.ingestUrl}/webhooks/demo-payments`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-signature': `sha256=${'0'.repeat(64)}` },
+    body: JSON.stringify({ event_id: 'evt-refused', note: '<b>not today' }),
+  });
+  const { id } = await waitUntil(
+    async () => (await callApi<{ entries: { id: string }[] }>(rig, 'GET', '/quarantine')).entries[0],
+    { what: 'the refused request to be in quarantine', timeoutMs: 60_000, intervalMs: 200 },
+  );
+  return id;
 }
 
 /** The path with an example for each parameter. Throws where there is none. */

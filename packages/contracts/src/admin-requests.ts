@@ -85,6 +85,9 @@ export const QUERIES = {
       cursor,
     })
     .refine(oneDestination, ONE_DESTINATION),
+  deadLetterGroups: z
+    .strictObject({ operator, endpoint: id.optional(), target: name.optional(), limit, cursor })
+    .refine(oneDestination, ONE_DESTINATION),
   event: z.strictObject({ operator, body: flag.default(false) }),
   sources: z.strictObject({
     operator,

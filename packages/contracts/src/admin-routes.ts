@@ -155,7 +155,7 @@ export const ADMIN_ROUTES = {
     path: '/dead-letters/groups',
     summary: 'Dead letters by destination and class with exact counts, the largest group first',
     access: 'read',
-    query: QUERIES.page,
+    query: QUERIES.deadLetterGroups,
     answer: ANSWERS.deadLetterGroups,
     status: 200,
   },

@@ -12,22 +12,22 @@ export interface DeadLetterGroup extends Omit<DeadGroup, 'destination'> {
 }
 
 /**
- * One page of an operator's dead letters grouped by destination and class, the largest group first. Counts are exact at the moment
+ * One page of an operator's dead letters, of one destination or of all, grouped by destination and class, the largest group first. Counts are exact at the moment
  * of reading. A group that grows or shrinks between two pages may be listed twice or not at all.
  * Throws AppError request_invalid for a cursor of another query.
  */
 export async function listDeadLetterGroups(
   redis: Redis,
   keys: Keyspace,
-  operator: string,
+  wanted: { readonly operator: string; readonly destination?: string },
   page: { readonly limit: number; readonly cursor?: string },
 ): Promise<{ readonly groups: DeadLetterGroup[]; readonly nextCursor: string | null }> {
-  const query = { list: 'dead-letter-groups', operator };
+  const query = { list: 'dead-letter-groups', ...wanted };
   const after =
     page.cursor === undefined
       ? { score: Number.POSITIVE_INFINITY, id: '' }
       : readCursor(page.cursor, query).place;
-  const { groups, last } = await readDeadGroups(redis, keys, operator, after, page.limit);
+  const { groups, last } = await readDeadGroups(redis, keys, wanted, after, page.limit);
   return {
     groups: groups.map(({ destination: id, ...group }) => ({
       destination: {

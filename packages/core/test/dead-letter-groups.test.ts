@@ -17,7 +17,12 @@ test('dead letters are grouped by destination and class, the largest group first
     dead.push(one);
   }
   const read = async (limit = 50, cursor?: string) =>
-    listDeadLetterGroups(redis, keys, 'default', { limit, ...(cursor !== undefined && { cursor }) });
+    listDeadLetterGroups(
+      redis,
+      keys,
+      { operator: 'default' },
+      { limit, ...(cursor !== undefined && { cursor }) },
+    );
   const { groups, nextCursor } = await read();
   expect(nextCursor).toBeNull();
   expect(
@@ -49,5 +54,31 @@ test('dead letters are grouped by destination and class, the largest group first
   // A group that empties is gone, and another operator sees none.
   for (const id of dead) await transitions.resolve(id, 'default', 'why', 'me');
   expect((await read()).groups.map(({ destination }) => destination.id)).not.toContain(a);
-  expect((await listDeadLetterGroups(redis, keys, 'acme', { limit: 50 })).groups).toEqual([]);
+  expect((await listDeadLetterGroups(redis, keys, { operator: 'acme' }, { limit: 50 })).groups).toEqual([]);
+});
+
+test('of one destination its own groups are listed, page by page, and nothing of one whose name begins alike', async () => {
+  const { redis, keys, record, fail } = openRecords(['0s']);
+  const [erp, alike] = [erpDestination('receipts'), erpDestination('receipts-2')];
+  for (const failureClass of ['http_5xx', 'http_5xx', 'http_4xx']) {
+    const [one = '', other = ''] = await record([erp, alike]);
+    await fail(one, failureClass);
+    await fail(other, 'timeout_response');
+  }
+  const paged = [];
+  let cursor: string | undefined;
+  do {
+    const page = await listDeadLetterGroups(
+      redis,
+      keys,
+      { operator: 'default', destination: erp },
+      { limit: 1, ...(cursor !== undefined && { cursor }) },
+    );
+    paged.push(...page.groups);
+    cursor = page.nextCursor ?? undefined;
+  } while (cursor !== undefined);
+  expect(paged.map(({ destination, failureClass, count }) => [destination.id, failureClass, count])).toEqual([
+    [erp, 'http_5xx', 2],
+    [erp, 'http_4xx', 1],
+  ]);
 });

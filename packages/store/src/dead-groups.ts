@@ -16,24 +16,31 @@ export interface DeadGroup {
 export const deadGroupName = (destination: string, failureClass: string): string =>
   `${destination}:${failureClass}`;
 
+/** Groups read at once where only those of one destination are wanted. */
+const CHUNK = 500;
+
 /**
  * A page of an operator's groups of dead letters, the largest first, and the place behind it. The scripts that move the deliveries keep
- * the counts, so the work is that of the page, however many dead letters there are.
+ * the counts, so the work is that of the page, however many dead letters there are. With a `destination` the names of the other
+ * groups are read as well: a class of each destination at most.
  */
 export async function readDeadGroups(
   redis: Redis,
   keys: Keyspace,
-  operator: string,
+  { operator, destination }: { readonly operator: string; readonly destination?: string },
   after: IndexPlace,
   limit: number,
 ): Promise<{ readonly groups: DeadGroup[]; readonly last: IndexPlace | undefined }> {
-  const places = await readIndexPage(
-    redis,
-    keys.deadGroups(operator),
-    after,
-    Number.NEGATIVE_INFINITY,
-    limit,
-  );
+  const places: IndexPlace[] = [];
+  const atOnce = destination === undefined ? limit : CHUNK;
+  let page: IndexPlace[];
+  let place = after;
+  do {
+    page = await readIndexPage(redis, keys.deadGroups(operator), place, Number.NEGATIVE_INFINITY, atOnce);
+    place = page.at(-1) ?? place;
+    places.push(...page.filter(({ id }) => destination === undefined || destinationOf(id) === destination));
+  } while (page.length === atOnce && places.length < limit);
+  places.splice(limit);
   const pipeline = redis.pipeline();
   for (const { id } of places) {
     const index = keys.byDeadGroup(operator, id);
@@ -44,11 +51,10 @@ export async function readDeadGroups(
     return reply;
   });
   const groups = places.map(({ id }, index): DeadGroup => {
-    const colon = id.lastIndexOf(':');
     const [count, oldest, newest] = replies.slice(3 * index);
     return {
-      destination: id.slice(0, colon),
-      failureClass: id.slice(colon + 1) || null,
+      destination: destinationOf(id),
+      failureClass: id.slice(id.lastIndexOf(':') + 1) || null,
       count: Number(count),
       oldestAt: timeOf(oldest),
       newestAt: timeOf(newest),
@@ -59,6 +65,8 @@ export async function readDeadGroups(
     last: places.length === limit ? places.at(-1) : undefined,
   };
 }
+
+const destinationOf = (group: string): string => group.slice(0, group.lastIndexOf(':'));
 
 /** Of `[name, score]`; 0 for an empty reply. */
 const timeOf = (reply: unknown): number => (Array.isArray(reply) ? Number(reply[1]) : 0);

@@ -1,5 +1,6 @@
-import type { ReplayNote, ReplayRefusal, ReplayRun } from '@breakwater/contracts/replay-run';
+import type { ReplayNote, ReplayRun } from '@breakwater/contracts/replay-run';
 import { REPLAY_NOTICE } from '@breakwater/core/replay';
+import { refusalInWords, refusedOf } from '@breakwater/core/replay-words';
 import type { CliContext } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { printable } from '../output/printable.ts';
@@ -9,36 +10,19 @@ import { formatTime } from '../output/time.ts';
 /** How a command left the run: it had ended, or goes on without being watched. */
 export type Watching = 'ended' | 'stopped' | 'timed_out' | 'detached';
 
-/** A record, so that the compiler misses here a refusal that is new. */
-const REFUSALS = {
-  not_found: "not found, or another operator's",
-  in_flight: 'an attempt is in flight: wait until it has ended, then ask again',
-  already: 'a replay of it is open already',
-  paused: 'its destination is paused: resume the destination first',
-  resolved: 'a person resolved it, so it is closed',
-  removed: 'its endpoint was removed: there is nowhere to send it',
-  wrong_status: 'it has another status by now',
-  needs_acknowledgement: 'the receiver may have it already (--acknowledge-duplicates)',
-  expired: 'its retention is over: nothing is left to send',
-} satisfies Record<ReplayRefusal, string>;
-const words = new Map<string, string>(Object.entries(REFUSALS));
-
-const total = (refused: ReplayRun['refused']): number =>
-  Object.values(refused).reduce((sum, each) => sum + each, 0);
-
 /** A refusal outranks a failed replay: it is what the caller can do something about before asking again. */
 export function exitCodeOfRun(run: ReplayRun, watching: Watching): number {
   if (watching === 'detached') return EXIT.ok;
   if (watching !== 'ended') return EXIT.failure;
   const { not_found: missing = 0, expired = 0 } = run.refused;
-  const refused = total(run.refused);
+  const refused = refusedOf(run);
   if (refused > missing + expired) return EXIT.refused;
   if (refused > 0) return EXIT.notFound;
   return run.state === 'done' && run.failed === 0 ? EXIT.ok : EXIT.failure;
 }
 
 const explain = (note: ReplayNote): string =>
-  note.kind === 'refused' ? (words.get(note.why) ?? note.why) : note.why.trim();
+  note.kind === 'refused' ? refusalInWords(note.why) : note.why.trim();
 
 /** The result of `dead-letters replay`. */
 export function printRun(
@@ -65,7 +49,7 @@ function sayNotes(run: ReplayRun, notes: readonly ReplayNote[]): string[] {
   return (['failed', 'refused'] as const).flatMap((kind) => {
     const own = notes.filter((note) => note.kind === kind);
     if (own.length === 0) return [];
-    const all = kind === 'failed' ? run.failed : total(run.refused);
+    const all = kind === 'failed' ? run.failed : refusedOf(run);
     const some = all > own.length ? `, the first ${own.length} of them` : '';
     return [
       `${all} ${kind}${some}:`,
@@ -102,7 +86,7 @@ export function renderRuns(runs: readonly ReplayRun[], now: number): string {
     runs.map((run) => [
       run.id,
       run.state,
-      ...[run.matched, run.remaining, run.sent, run.failed, total(run.refused), run.open].map(String),
+      ...[run.matched, run.remaining, run.sent, run.failed, refusedOf(run), run.open].map(String),
       run.actor,
       run.reason,
       formatTime(run.createdAt, now),

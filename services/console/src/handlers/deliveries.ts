@@ -69,7 +69,9 @@ export function deliveryHandlers(deps: ApiDeps): Pick<Handlers, Names> {
       return { answer: { ok: true, delivery: viewOfDelivery(await find(operator, params.id)) } };
     },
     async listDeadLetterGroups({ operator, query }) {
-      return { answer: await listDeadLetterGroups(redis, keys, operator, defined(query)) };
+      const { limit, cursor } = query;
+      const wanted = defined({ operator, destination: destinationOf(query) });
+      return { answer: await listDeadLetterGroups(redis, keys, wanted, defined({ limit, cursor })) };
     },
   };
 }

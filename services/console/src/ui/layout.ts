@@ -9,6 +9,12 @@ import { BOARD_PATH } from './queue-board.ts';
 const MENU: readonly { readonly at: string; readonly title: string; readonly admin?: true }[] = [
   { at: '/', title: 'Overview' },
   { at: '/deliveries', title: 'Deliveries' },
+  { at: '/dead-letters', title: 'Dead letters' },
+  { at: '/endpoints', title: 'Endpoints' },
+  { at: '/replays', title: 'Replays' },
+  { at: '/sources', title: 'Sources' },
+  { at: '/audit', title: 'Audit' },
+  { at: '/tokens', title: 'Tokens', admin: true },
   { at: BOARD_PATH, title: 'Queues', admin: true },
 ];
 

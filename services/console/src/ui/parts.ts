@@ -93,7 +93,7 @@ export function table<T>(
   </div>`;
 }
 
-/** A path of ours with a query; what is undefined or '' is left out. */
+/** A path of ours with a query, or with more of one; what is undefined or '' is left out. */
 export function link(
   path: string,
   query: Readonly<Record<string, string | number | null | undefined>> = {},
@@ -101,12 +101,19 @@ export function link(
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query))
     if (value !== undefined && value !== null && value !== '') search.set(name, String(value));
-  return search.size === 0 ? path : `${path}?${search.toString()}`;
+  if (search.size === 0) return path;
+  return `${path}${path.includes('?') ? '&' : '?'}${search.toString()}`;
 }
 
 /** A path with ids that may hold anything. */
 export const path = (...segments: readonly string[]): string =>
   `/${segments.map((segment) => encodeURIComponent(segment)).join('/')}`;
+
+/** To an event. A browser takes `.` and `..` in a path for steps, however they are encoded: such an id is asked for. */
+export const eventPath = (source: string, eventId: string): string =>
+  eventId === '.' || eventId === '..'
+    ? link('/events', { source, event: eventId })
+    : path('events', source, eventId);
 
 /** To the next page of a list; there is no way back but the browser's own. */
 export const nextPage = (

@@ -9,10 +9,22 @@ import { serveAssets } from './assets.ts';
 import { createErrorPages } from './error-page.ts';
 import { layout } from './layout.ts';
 import { isNotice, NOTICES, type Page } from './page.ts';
+import { auditPages } from './pages/audit.ts';
+import { deadLetterPages } from './pages/dead-letters.ts';
 import { deliveriesPages } from './pages/deliveries.ts';
 import { deliveryPages } from './pages/delivery.ts';
+import { endpointActionPages } from './pages/endpoint-actions.ts';
+import { endpointEditPages } from './pages/endpoint-edit.ts';
+import { endpointPages } from './pages/endpoint.ts';
+import { endpointsPages } from './pages/endpoints.ts';
+import { eventPages } from './pages/events.ts';
+import { groupReplayPages } from './pages/group-replay.ts';
 import { overviewPages } from './pages/overview.ts';
+import { quarantinePages } from './pages/quarantine.ts';
+import { replayPages } from './pages/replays.ts';
 import { signInForm } from './pages/sign-in.ts';
+import { sourcePages } from './pages/sources.ts';
+import { tokensPages } from './pages/tokens.ts';
 import { link } from './parts.ts';
 import { serveQueueBoard } from './queue-board.ts';
 import { checkForm, checkOrigin, chooseOperator, signIn, signOut, tokenOf } from './session.ts';
@@ -25,7 +37,23 @@ export interface UiOptions extends VisitDeps {
 }
 
 /** Every page of a session; the tests in a real browser go through them. */
-export const PAGES: readonly Page[] = [...overviewPages, ...deliveriesPages, ...deliveryPages];
+export const PAGES: readonly Page[] = [
+  ...overviewPages,
+  ...deliveriesPages,
+  ...deliveryPages,
+  ...deadLetterPages,
+  ...groupReplayPages,
+  ...endpointsPages,
+  ...endpointEditPages, // before the page of one: /endpoints/new is no id
+  ...endpointPages,
+  ...endpointActionPages,
+  ...replayPages,
+  ...eventPages,
+  ...sourcePages,
+  ...quarantinePages,
+  ...auditPages,
+  ...tokensPages,
+];
 
 /**
  * Only files of ours run or style anything; what a stranger wrote into an event or an answer is text, and stays text even if

@@ -1,10 +1,11 @@
 import { formatDuration } from '@breakwater/contracts/duration';
 import { newId } from '@breakwater/contracts/ids';
-import { AppError } from '@breakwater/runtime/errors';
+import type { AppError } from '@breakwater/runtime/errors';
 import { html, type SafeHtml } from '@remix-run/html-template';
 import { csrfField, field, tick } from '../forms.ts';
 import type { Answer, Page, Sight, Visit } from '../page.ts';
-import { block, code, facts, foreign, live, path, status, table, time, when } from '../parts.ts';
+import { block, code, eventPath, facts, foreign, live, path, status, table, time, when } from '../parts.ts';
+import { orAgain, refusalNote } from '../refusals.ts';
 import { cause, destination, nextAttempt } from './deliveries.ts';
 
 type Detail = Answer<'getDelivery'>;
@@ -42,22 +43,18 @@ export const deliveryPages: readonly Page[] = [
 
 const idOf = ({ params }: Visit): string => params['id'] ?? '';
 
-/** Does what a form asks for; what is refused is said on the page where the form is. */
-async function change(visit: Visit, act: (id: string) => Promise<Sight>): Promise<Sight> {
-  try {
-    return await act(idOf(visit));
-  } catch (error) {
-    if (!(error instanceof AppError) || error.code === 'not_found' || error.status >= 500) throw error;
-    return look(visit, error);
-  }
-}
+const change = (visit: Visit, act: (id: string) => Promise<Sight>): Promise<Sight> =>
+  orAgain(
+    () => act(idOf(visit)),
+    (refusal) => look(visit, refusal),
+  );
 
 async function look(visit: Visit, refusal?: AppError): Promise<Sight> {
   const delivery = await visit.call('getDelivery', { params: { id: idOf(visit) } });
   const mayChange = visit.caller.scope.role !== 'read';
   const main = html`
-    ${refusal ? html`<p class="error" role="alert">${refusal.message} ${refusal.remedy}</p>` : ''}
-    ${live('delivery', 3, html`${summary(delivery, visit.now)} ${timeline(delivery, visit.now)} ${sample(delivery)}`)}
+    ${refusalNote(refusal)}
+    ${live('delivery', 3, html`${summary(delivery, visit.now)} ${timeline(delivery, visit.now)} ${answerSample(delivery)}`)}
     ${when(mayChange, html`${replayForm(visit, delivery)} ${resolveForm(visit, delivery)}`)}
   `;
   return { title: 'Delivery', main, ...(refusal && { status: refusal.status }) };
@@ -71,7 +68,7 @@ function summary(delivery: Detail, now: number): SafeHtml {
     <p class="headline">${status(delivery.status)} ${cause(delivery)}</p>
     ${when(open && last !== undefined && last.remedy !== '', html`<p class="remedy">${last?.remedy ?? ''}</p>`)}
     ${facts([
-      ['Event', html`<a href="${path('events', event.source, event.id)}">${foreign(event.id)}</a>`],
+      ['Event', html`<a href="${eventPath(event.source, event.id)}">${foreign(event.id)}</a>`],
       ['Type', foreign(event.type)],
       ['Source', code(event.source)],
       ['Destination', destination(delivery)],
@@ -120,7 +117,8 @@ function timeline({ attempts }: Detail, now: number): SafeHtml {
   </section>`;
 }
 
-function sample({ sample: last }: Detail): SafeHtml {
+/** What the receiver answered last, as far as it is kept. */
+export function answerSample({ sample: last }: Detail): SafeHtml {
   return html`<section>
     <h2>Last answer of the receiver</h2>
     ${
@@ -146,17 +144,7 @@ function replayForm(visit: Visit, { id, status: of, replayNotice }: Detail): Saf
       ${csrfField(visit)} <input type="hidden" name="key" value="${newId()}" />
       <p>${replayNotice}</p>
       ${field({ name: 'reason', label: 'Reason', required: true, maxLength: 500, value: visit.form['reason'], hint: 'Goes into the audit log.' })}
-      <fieldset>
-        <legend>What to do</legend>
-        <div class="tick">
-          <input type="radio" id="mode-single" name="mode" value="single" checked />
-          <label for="mode-single">One more attempt now</label>
-        </div>
-        <div class="tick">
-          <input type="radio" id="mode-restart" name="mode" value="restart" />
-          <label for="mode-restart">Begin the schedule of attempts again</label>
-        </div>
-      </fieldset>
+      ${modeChoice('single')}
       ${when(
         of === 'sent',
         tick(
@@ -169,6 +157,32 @@ function replayForm(visit: Visit, { id, status: of, replayNotice }: Detail): Saf
     </form>
   </section>`;
 }
+
+/** One attempt, or all of the schedule. */
+export const modeChoice = (mode: 'single' | 'restart'): SafeHtml =>
+  html`<fieldset>
+    <legend>What to do</legend>
+    <div class="tick">
+      <input
+        type="radio"
+        id="mode-single"
+        name="mode"
+        value="single"
+        ${when(mode === 'single', html`checked`)}
+      />
+      <label for="mode-single">One more attempt now</label>
+    </div>
+    <div class="tick">
+      <input
+        type="radio"
+        id="mode-restart"
+        name="mode"
+        value="restart"
+        ${when(mode === 'restart', html`checked`)}
+      />
+      <label for="mode-restart">Begin the schedule of attempts again</label>
+    </div>
+  </fieldset>`;
 
 function resolveForm(visit: Visit, { id, status: of }: Detail): SafeHtml {
   if (of !== 'dead_letter') return html``;
