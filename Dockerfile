@@ -24,10 +24,12 @@ COPY services/ingest/package.json services/ingest/
 COPY infra/erp-simulator/package.json infra/erp-simulator/
 COPY infra/local-stack/package.json infra/local-stack/
 COPY examples/receiver/package.json examples/receiver/
+# The compiler is not needed, but npm takes an optional peer of a library for a reason to install it.
 # No install scripts: the one package that needs one brings Node, and the base image has that.
 RUN --mount=type=secret,id=ca,target=/run/secrets/ca --mount=type=cache,target=/npm-cache \
     if [ -s /run/secrets/ca ]; then export NODE_EXTRA_CA_CERTS=/run/secrets/ca; fi \
-    && npm ci --cache /npm-cache --omit=dev --ignore-scripts --no-audit --no-fund
+    && npm ci --cache /npm-cache --omit=dev --ignore-scripts --no-audit --no-fund \
+    && rm -rf node_modules/typescript node_modules/@typescript
 
 FROM node:24-bookworm-slim
 LABEL org.opencontainers.image.title="Breakwater" \

@@ -29,6 +29,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 /** A library has one owner, so that its quirks are dealt with in one place. */
 const OWNERS: Readonly<Record<string, readonly string[]>> = {
   bullmq: ['packages/queue'],
+  '@bull-board/api': ['packages/queue'],
   got: ['packages/http'],
   opossum: ['services/erp-consumer'],
   jsonata: ['packages/erp', 'packages/contracts'], // contracts looks at the syntax alone

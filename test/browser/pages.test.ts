@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { PAGES } from '@breakwater/console/ui/ui';
+import { QUEUES } from '@breakwater/contracts/jobs';
 import { afterAll, beforeAll, expect } from '@jest/globals';
 import type { AxeResults } from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
@@ -138,3 +139,46 @@ async function readAgain(page: Page): Promise<void> {
   await page.evaluate('window.readAgain.then(() => 0)');
   expect(await parts.evaluateAll((elements) => elements.map(({ id }) => id))).toEqual(before);
 }
+
+/** All that bull-board has to press, here, by its words or its picture: to look, to sort, to copy. Its actions are pictures, too. */
+const HARMLESS =
+  /^(?:Data|Progress|Options|Logs|Error|collapse JSON|expand JSON|\d+ Jobs?|Nothing is consuming this queue|lucide-copy|menu: (?:Sort by|Alphabetical .*|\w+ Jobs))$/;
+
+testHere(
+  'the queues are shown to an administrator, by files of ours alone, with nothing to press that would change them',
+  async () => {
+    const { page, troubles } = await openTab(browser, rig.consoleUrl);
+    const dead = examples['/deliveries/:'] ?? '';
+    const offered: string[] = [];
+    const look = async (name: string): Promise<void> => {
+      await page.screenshot({ path: join(SCREENSHOTS, `${name}.png`), fullPage: true });
+      offered.push(
+        ...(await page.evaluate<
+          string[]
+        >(`[...document.querySelectorAll('main button:not([aria-haspopup]), main [role=button]')]
+          .map((each) => (each.getAttribute('aria-label') ?? each.textContent) || /lucide-\\S+(?=")/.exec(each.innerHTML)?.[0])`)),
+      );
+      for (const menu of await page.locator('main [aria-haspopup]').all()) {
+        await menu.click();
+        for (const item of await page.getByRole('menu').locator('[role^=menuitem]').allTextContents())
+          offered.push(`menu: ${item}`);
+        await page.keyboard.press('Escape');
+      }
+    };
+    await signIn(page, ADMIN_TOKEN);
+    await page.getByRole('link', { name: 'Queues', exact: true }).click();
+    for (const name of Object.values(QUEUES)) await page.getByText(name, { exact: true }).first().waitFor();
+    await look('queues');
+    await page.getByRole('link', { name: QUEUES.deadLetters }).first().click();
+    await page.getByText(dead).first().waitFor();
+    await look('queues-list');
+    await page.goto(`/queues/queue/${QUEUES.deadLetters}/${encodeURIComponent(dead)}`);
+    await page.getByText('exhausted').first().waitFor();
+    await look('queues-job');
+    expect(offered).toContain('Logs');
+    expect(offered.filter((each) => !HARMLESS.test(each))).toEqual([]);
+    expect(troubles).toEqual([]);
+    await page.context().close();
+  },
+  120_000,
+);

@@ -6,6 +6,7 @@ import { createTokenReader } from '@breakwater/core/token-reader';
 import { createErpTargets, type ReadyErpTarget } from '@breakwater/erp/targets';
 import { createHttpClient } from '@breakwater/http/client';
 import { createGuardedClient } from '@breakwater/http/egress';
+import { createQueueBoard } from '@breakwater/queue/board';
 import { messageOf } from '@breakwater/runtime/errors';
 import { exportFleet } from '@breakwater/runtime/metrics-fleet';
 import { createRegistry } from '@breakwater/runtime/metrics-process';
@@ -110,11 +111,14 @@ async function startApi(
   const client = createGuardedClient(breakwater.egress, breakwater.samples);
   defer('guarded client', () => client.close());
   const secrets = createSecretBox(breakwater.encryptionKeys);
+  const board = createQueueBoard(deliveries.redis, deliveries.keys, logger);
+  defer('queue board', () => board.close());
   const { durability } = config;
   const accepting = { redisUrl, keyPrefix, durability, ingest: breakwater.ingest, logger };
   const listener = createConsole({
     deps: { ...deliveries, config: breakwater, secrets, client, accepting, fleet },
     tokenReader: createTokenReader({ redis: tokens, keys: createKeyspace(keyPrefix), logger }),
+    board,
     signal,
   });
   const server = createApiServer(listener);

@@ -9,6 +9,7 @@ import { figuresOf } from '@breakwater/core/history';
 import { createTokenReader } from '@breakwater/core/token-reader';
 import { createToken } from '@breakwater/core/tokens';
 import { createErpTargets } from '@breakwater/erp/targets';
+import { createQueueBoard } from '@breakwater/queue/board';
 import { createGuardedClient } from '@breakwater/http/egress';
 import { closeServer, listen } from '@breakwater/runtime/listen';
 import { createLogger } from '@breakwater/runtime/logger';
@@ -90,9 +91,12 @@ export async function startConsole(options: Partial<ConsoleOptions> & { readonly
   const deps = { ...store, config: CONFIG, secrets, client, accepting, fleet: () => taken };
   const { redis, keys } = store;
   await redis.ping(); // before it is ready, callers are sent away
+  const board = createQueueBoard(redis, keys, logger);
+  stack.defer(() => board.close());
   let now = 0;
   const listener = createConsole({
     deps,
+    board,
     // Its clock stands still: what it has once looked up it knows for good, and no look-up comes in between.
     tokenReader: createTokenReader({ redis, keys, logger, now: () => now }),
     rate: { perSecond: 1_000, burst: 10_000 },

@@ -3,6 +3,7 @@ import type { Caller } from '../caller.ts';
 import { assetPath } from './assets.ts';
 import { csrfField } from './forms.ts';
 import { foreign, when } from './parts.ts';
+import { BOARD_PATH } from './queue-board.ts';
 
 /** What is in the head line of every page; `admin`: for administrators alone. */
 const MENU: readonly { readonly at: string; readonly title: string; readonly admin?: true }[] = [
@@ -15,6 +16,7 @@ const MENU: readonly { readonly at: string; readonly title: string; readonly adm
   { at: '/sources', title: 'Sources' },
   { at: '/audit', title: 'Audit' },
   { at: '/tokens', title: 'Tokens', admin: true },
+  { at: BOARD_PATH, title: 'Queues', admin: true },
 ];
 
 export interface Frame {

@@ -1,5 +1,6 @@
 import { newId } from '@breakwater/contracts/ids';
 import { operatorName } from '@breakwater/contracts/operator';
+import type { QueueBoard } from '@breakwater/queue/board';
 import { AppError } from '@breakwater/runtime/errors';
 import type { Logger } from '@breakwater/runtime/logger';
 import express, { type Express, type Request, type Response } from 'express';
@@ -26,10 +27,12 @@ import { signInForm } from './pages/sign-in.ts';
 import { sourcePages } from './pages/sources.ts';
 import { tokensPages } from './pages/tokens.ts';
 import { link } from './parts.ts';
+import { serveQueueBoard } from './queue-board.ts';
 import { checkForm, checkOrigin, chooseOperator, signIn, signOut, tokenOf } from './session.ts';
 import { formOf, type VisitDeps, visitOf } from './visit.ts';
 
 export interface UiOptions extends VisitDeps {
+  readonly board: QueueBoard;
   readonly identify: Identify;
   readonly logger: Logger;
 }
@@ -92,6 +95,7 @@ export function createUi(options: UiOptions): Express {
   });
   serveAssets(app);
   serveSessions(app, options);
+  serveQueueBoard(app, options.board, options.identify, HEADERS['content-security-policy']);
   for (const page of PAGES) app[page.method](page.path, handlerOf(page, options));
   app.use(() => {
     throw new AppError('not_found', 'There is no such page.', { remedy: 'Begin with the overview.' });

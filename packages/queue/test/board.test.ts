@@ -1,0 +1,29 @@
+import { QUEUES } from '@breakwater/contracts/jobs';
+import { expect, test } from '@jest/globals';
+import { createQueueBoard } from '../src/board.ts';
+import { afterwards, connect, freshKeys, silent } from './support/queue.ts';
+
+test('the board of queues that nobody has used yet shows them, and leaves no key behind', async () => {
+  const [redis, keys] = [connect('scripts'), freshKeys()];
+  const board = createQueueBoard(redis, keys, silent);
+  afterwards(() => board.close());
+  expect(board.reads.length).toBeGreaterThan(5);
+  for (const queueName of Object.values(QUEUES))
+    for (const { path, answer } of board.reads) {
+      const { status } = await answer({
+        params: { queueName, jobId: 'none' },
+        query: { activeQueue: queueName },
+      });
+      expect(`${path} ${status}`).toMatch(path.includes(':jobId') ? / (?:200|404)$/ : / 200$/);
+    }
+  expect(await redis.keys(`${keys.prefix}*`)).toEqual([]);
+});
+
+test('what its page is told holds no mark-up, and its files are named', () => {
+  const board = createQueueBoard(connect('scripts'), freshKeys(), silent);
+  afterwards(() => board.close());
+  expect(board.config).not.toContain('<');
+  expect(JSON.parse(board.config)).toMatchObject({ boardTitle: 'Queues · Breakwater' });
+  expect(board.scripts.length).toBeGreaterThan(0);
+  expect(board.styles.length).toBeGreaterThan(0);
+});
