@@ -99,7 +99,7 @@ export function createSourceRecorder(options: SourceRecorderOptions): SourceReco
     const acks = await freshAcks(); // untold ones are given up: told later they would be of another minute
     if (redis.status !== 'ready') return;
     try {
-      if (acks.length > 0) await noteAcks(redis, keys, acks);
+      await noteAcks(redis, keys, acks);
       for (const source of unknown) await announce(source);
       const due = [...untold]; // what comes meanwhile waits for the next turn, or a busy source would be told without end
       for (const [source, seen] of due) await tell(source, seen);

@@ -15,6 +15,7 @@ export interface AckCount {
 
 /** Adds acknowledgements to the present minute, by Redis' clock. A lost answer makes ioredis send it again: they may count twice. */
 export async function noteAcks(redis: Redis, keys: Keyspace, counts: readonly AckCount[]): Promise<void> {
+  if (counts.length === 0) return;
   const key = keys.acks(Math.floor((await redisNowMs(redis)) / MINUTE_MS));
   const write = redis.multi();
   for (const { source, le, count } of counts) write.hincrby(key, `${le}:${source}`, count);
