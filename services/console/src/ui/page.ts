@@ -30,7 +30,7 @@ export interface Visit {
   /** Every field of a form, with repetitions. */
   readonly fields: URLSearchParams;
   readonly config: BreakwaterConfig;
-  /** Proves that a form is of this session; see `csrfField`. */
+  /** Proves that a form is of this session, and of a page of this operator; see `csrfField`. */
   readonly csrf: string;
   readonly now: number;
   /**
