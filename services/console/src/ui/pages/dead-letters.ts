@@ -64,18 +64,18 @@ const groupTable = (groups: readonly Group[], now: number): SafeHtml =>
     'Dead letters by destination and cause, the largest group first',
     [
       { title: 'Dead', cell: ({ count }) => count, numeric: true },
-      { title: 'Destination', cell: destination },
       {
         title: 'Cause and remedy',
-        cell: (group) => html`${causeOf(group)} <span class="why">${remedyOf(group)}</span>`,
+        cell: (group) =>
+          html`<a href="${groupPath(group)}">${causeOf(group)}</a>
+            <span class="why">${remedyOf(group)}</span>`,
       },
+      { title: 'Destination', cell: destination },
       { title: 'Oldest', cell: ({ oldestAt }) => time(oldestAt, now) },
       { title: 'Newest', cell: ({ newestAt }) => time(newestAt, now) },
       {
-        title: 'Go on',
-        cell: (group) =>
-          html`<a href="${groupPath(group)}">Look at this group</a> ·
-            <a href="${deliveriesLink(group)}">deliveries</a>`,
+        title: 'Deliveries',
+        cell: (group) => html`<a href="${deliveriesLink(group)}">Its deliveries</a>`,
       },
     ],
     groups,
