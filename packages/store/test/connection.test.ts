@@ -29,12 +29,6 @@ test('a lone command does not wait for another', async () => {
   expect(await redis.get('alone')).toBe('here');
 });
 
-test('a producer that closes in the turn in which it asked still gets its answers', async () => {
-  const asked = Promise.all(['a', 'b', 'c'].map(async (name) => redis.set(name, name)));
-  await closeRedis(redis);
-  expect(await asked).toEqual(['OK', 'OK', 'OK']);
-});
-
 test('what was asked for in the turn in which the connection is lost does not hang, and the next connection works', async () => {
   const asked = Promise.allSettled(['a', 'b'].map(async (name) => redis.set(name, name)));
   const again = once(redis, 'ready');
