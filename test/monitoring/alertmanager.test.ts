@@ -1,8 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect } from '@jest/globals';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { parse } from 'yaml';
 import { debianTool } from '../support/debian-tools.ts';
 import { type Monitoring, renderAlertmanager, startMonitoring } from '../support/monitoring.ts';
 import { startSubscriber } from '../support/subscriber.ts';
@@ -27,6 +29,44 @@ const run = (...args: string[]): string => {
 
 testHere('the configuration is one that Alertmanager takes', () => {
   expect(run('check-config', file)).toContain('SUCCESS');
+});
+
+/** What `start.sh` makes of the environment: the addresses in the configuration, and what it says. */
+function started(env: Record<string, string>): { urls: string[]; says: string } {
+  const made = join(directory, 'started.yml');
+  const here = (name: string): string =>
+    fileURLToPath(new URL(`../../infra/alertmanager/${name}`, import.meta.url));
+  const { status, stderr } = spawnSync('sh', [here('start.sh')], {
+    encoding: 'utf8',
+    env: {
+      PATH: process.env['PATH'],
+      ALERTMANAGER_TEMPLATE: here('alertmanager.yml'),
+      ALERTMANAGER_CONFIG: made,
+      ALERTMANAGER: 'true',
+      ...env,
+    },
+  });
+  expect({ status, stderr: status === 0 ? '' : stderr }).toEqual({ status: 0, stderr: '' });
+  const { receivers } = parse(readFileSync(made, 'utf8')) as {
+    receivers: { webhook_configs?: { url: string }[] }[];
+  };
+  return {
+    urls: receivers.flatMap((receiver) => receiver.webhook_configs ?? []).map(({ url }) => url),
+    says: stderr,
+  };
+}
+
+test('an address is put in as it is, whatever characters its secret has', () => {
+  const page = String.raw`https://pager.example.com/x?sig=a&b=%20&c='d'\1#e: f`;
+  const notify = 'https://chat.example.com/?key=1&token=2';
+  expect(started({ PAGE_WEBHOOK_URL: page, NOTIFY_WEBHOOK_URL: notify }).urls).toEqual([page, notify]);
+});
+
+test('one address alone hears of everything, and with none that is said', () => {
+  const [one, other] = ['https://a.example.com/?x=1&y=2', 'https://b.example.com/'];
+  expect(started({ PAGE_WEBHOOK_URL: one }).urls).toEqual([one, one]);
+  expect(started({ NOTIFY_WEBHOOK_URL: other }).urls).toEqual([other, other]);
+  expect(started({})).toEqual({ urls: [], says: expect.stringContaining('nobody is paged') });
 });
 
 testHere('divergence goes to the owner of the integration, everything else to operations', () => {

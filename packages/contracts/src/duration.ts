@@ -36,6 +36,15 @@ export function parseScheduleMs(text: string): number[] | undefined {
   return waits.length > 0 && waits.every((wait) => wait !== undefined) ? waits : undefined;
 }
 
+/** `90000` as `90s`: exact, and in the form that parseDurationMs reads. */
+export function writeDuration(ms: number): string {
+  const [unit, size] = Object.entries(UNIT_MS).findLast(([, each]) => ms % each === 0 && ms >= each) ?? [
+    's',
+    UNIT_MS.s,
+  ];
+  return `${ms / size}${unit}`;
+}
+
 /** `61000` as `1m 1s`, for people. */
 export function formatDuration(ms: number): string {
   if (Math.round(ms) < 1_000) return `${Math.round(ms)}ms`;

@@ -1,6 +1,12 @@
 import { expect, test } from '@jest/globals';
 import { z } from 'zod';
-import { duration, formatDuration, parseDurationMs, parseScheduleMs } from '../src/duration.ts';
+import {
+  duration,
+  formatDuration,
+  parseDurationMs,
+  parseScheduleMs,
+  writeDuration,
+} from '../src/duration.ts';
 
 test('a duration is a number with a unit, in milliseconds', () => {
   const known = {
@@ -42,4 +48,12 @@ test('people read two units at most', () => {
   expect(formatDuration(61_000)).toBe('1m 1s');
   expect(formatDuration(93_784_000)).toBe('1d 2h');
   expect(formatDuration(86_400_000)).toBe('1d');
+});
+
+test('a duration that is written to be filled in again is read as exactly the same', () => {
+  for (const ms of [
+    0, 1, 999, 1_000, 1_001, 90_000, 60_000, 5_400_000, 86_400_000, 93_784_001, 3_888_000_000,
+  ])
+    expect(parseDurationMs(writeDuration(ms))).toBe(ms);
+  expect([writeDuration(90_000), writeDuration(60_000)]).toEqual(['90s', '1m']);
 });

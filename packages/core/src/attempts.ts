@@ -2,7 +2,7 @@ import { type AttemptResult, OWN_WORDS, type ResponseSample } from '@breakwater/
 import { destinationLabel, newId, parseDeliveryId } from '@breakwater/contracts/ids';
 import type { AlarmClocks } from '@breakwater/queue/alarms';
 import type { AlarmAnswer } from '@breakwater/queue/workers';
-import { invariant, messageOf } from '@breakwater/runtime/errors';
+import { messageOf } from '@breakwater/runtime/errors';
 import type { Logger } from '@breakwater/runtime/logger';
 import type { Redis } from '@breakwater/store/connection';
 import type { BeginAnswer } from '@breakwater/store/begin-answer';
@@ -142,6 +142,15 @@ async function tolerate({ logger }: AttemptDeps, go: Go, work: Promise<unknown>)
   );
 }
 
+/** There is nothing to send and nothing to look up, now or later: a person's, and no failure of the destination. */
+const EVENT_LOST: AttemptResult = {
+  kind: 'rejected',
+  class: 'mapping',
+  code: 'event_lost',
+  message:
+    'The record of the event is gone, and its body with it, so nothing can be sent. Get the event from its source, settle it by hand, then resolve this delivery.',
+};
+
 async function perform(
   deps: AttemptDeps,
   go: Go,
@@ -152,8 +161,7 @@ async function perform(
   let event: EventRecord | undefined;
   try {
     event = await readEvent(deps.redis, deps.keys, parseDeliveryId(go.delivery)?.event ?? '');
-    invariant(event, `the event of delivery ${go.delivery} is gone`);
-    result = await deps.perform(go, event, clock);
+    result = event ? await deps.perform(go, event, clock) : EVENT_LOST;
   } catch (error) {
     deps.logger.error({ err: error, ...idsOf(go, event) }, 'an attempt failed inside Breakwater');
     result = { kind: 'unknown', code: 'internal', message: messageOf(error) };

@@ -28,12 +28,13 @@ export const notADeadLetter = (delivery: Pick<Delivery, 'id' | 'status'>): AppEr
 
 /**
  * Would `resolveDeadLetter` work now? Resolves to the delivery. Throws AppError not_found, in_flight (a replay that is
- * under way may still deliver it), wrong_status.
+ * under way may still deliver it), wrong_status. That its document is at the ERP (`posted`) may be said of a resolved one, too.
  */
 export async function checkResolvable(
   { redis, keys }: Pick<ResolveDeps, 'redis' | 'keys'>,
   operator: string,
   id: string,
+  posted = false,
 ): Promise<Delivery> {
   const delivery = await readDelivery(redis, keys, operator, id);
   if (!delivery) throw noDelivery(operator, id);
@@ -42,7 +43,8 @@ export async function checkResolvable(
       'in_flight',
       `An attempt of ${id} is in flight: its result decides whether there is anything to resolve.`,
     );
-  if (delivery.status !== 'dead_letter') throw notADeadLetter(delivery);
+  if (delivery.status !== 'dead_letter' && !(posted && delivery.status === 'resolved'))
+    throw notADeadLetter(delivery);
   return delivery;
 }
 
@@ -54,12 +56,15 @@ export async function resolveDeadLetter(
     readonly delivery: string;
     readonly reason: string;
     readonly actor: string;
+    /** The ERP holds a document under its reference, made by hand. */
+    readonly posted?: boolean;
   },
 ): Promise<void> {
   if (input.reason.trim() === '')
     throw new AppError('request_invalid', 'Resolving needs a reason (--reason): it goes into the audit log.');
-  const delivery = await checkResolvable(deps, input.operator, input.delivery);
-  const refusal = await deps.transitions.resolve(input.delivery, input.operator, input.reason, input.actor);
+  const delivery = await checkResolvable(deps, input.operator, input.delivery, input.posted);
+  const { operator, reason, actor, posted } = input;
+  const refusal = await deps.transitions.resolve(input.delivery, operator, reason, actor, posted);
   if (refusal === 'not_found') throw noDelivery(input.operator, input.delivery);
   if (refusal === 'wrong_status')
     throw notADeadLetter(

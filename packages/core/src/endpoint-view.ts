@@ -1,4 +1,5 @@
 import type { EndpointRecord } from '@breakwater/store/endpoints';
+import type { RecentAnswers } from '@breakwater/store/recent-answers';
 import { keyOfSealed } from '@breakwater/store/secret-box';
 
 /** What stands for a header's value wherever endpoints are shown: it may be a credential. */
@@ -19,6 +20,15 @@ export function withoutSecrets(endpoint: EndpointRecord) {
   };
 }
 export type EndpointView = ReturnType<typeof withoutSecrets>;
+
+/** Rounded down, so that one failure among very many attempts still shows. */
+export const percentOf = (rate: number): string => `${Math.floor(rate * 1_000) / 10}%`;
+
+/** What an endpoint answered of late, in words. */
+export const recentInWords = ({ attempts, sent, successRate }: RecentAnswers): string =>
+  successRate === null
+    ? 'no attempts'
+    : `${sent} of ${attempts} attempts succeeded (${percentOf(successRate)})`;
 
 /** The audit log's `before` and `after`: only what differs. Changed header values are named, since both show as hidden. */
 export function auditOfChange(before: EndpointRecord, after: EndpointRecord): Record<string, string> {

@@ -1,4 +1,6 @@
+import { DELIVERY_STATUSES } from '@breakwater/contracts/delivery';
 import { erpDestination } from '@breakwater/contracts/ids';
+import { RESERVED_SOURCE } from '@breakwater/contracts/reserved';
 import type { ReadyErpTarget } from '@breakwater/erp/targets';
 import type { QueueMaintenance } from '@breakwater/queue/maintenance';
 import type { FleetSnapshot, Sample } from '@breakwater/runtime/metrics-fleet';
@@ -37,24 +39,27 @@ export async function takeSnapshot(
   const memory = await readMemory(redis);
   const reconciled = await reconciliationSamples(deps, names);
   const silences = await judgeSources(deps, Date.now());
-  const deliveries = [...ledger.deliveries].flatMap(([destination, statuses]) =>
-    [...statuses].map(([status, count]): Sample => [[destination, status], count]),
+  const deliveries = [...new Set(['endpoint', ...names, ...ledger.deliveries.keys()])].flatMap(
+    (destination) =>
+      DELIVERY_STATUSES.map((status): Sample => [
+        [destination, status],
+        ledger.deliveries.get(destination)?.get(status) ?? 0,
+      ]),
   );
+  const labels = ['endpoint', ...names];
+  const sources = [...deps.sources, RESERVED_SOURCE];
   return {
-    accepted: samples(ledger.accepted),
-    unrouted: samples(ledger.unrouted),
+    accepted: samples(withZeros(ledger.accepted, sources)),
+    unrouted: samples(withZeros(ledger.unrouted, sources)),
     // Every configured target has its series from the start, or the first event would look like a gap.
     expected: names.map((name) => [[name], ledger.expected.get(name) ?? 0]),
     postings: names.map((name) => [[name], ledger.postings.get(name) ?? 0]),
     resolved: names.map((name) => [[name], ledger.resolved.get(name) ?? 0]),
     autoPauses: [[[], ledger.autoPauses]],
     deliveries,
-    created: samples(ledger.created),
-    expired: samples(ledger.expired),
-    deadLetters: ['endpoint', ...names].map((label) => [
-      [label],
-      ledger.deliveries.get(label)?.get('dead_letter') ?? 0,
-    ]),
+    created: samples(withZeros(ledger.created, labels)),
+    expired: samples(withZeros(ledger.expired, labels)),
+    deadLetters: labels.map((label) => [[label], ledger.deliveries.get(label)?.get('dead_letter') ?? 0]),
     documents: [...counts].map(([name, { documents }]) => [[name], documents]),
     ratio: names.map((name) => [[name], sideEffectRatio(ledger, name, counts.get(name))]),
     breaker: names.map((name, index) => [[name], BREAKER_VALUE[breakers[index]?.state ?? 'closed']]),
@@ -66,7 +71,7 @@ export async function takeSnapshot(
     ),
     silent: silences.map(([name, { silent }]) => [[name], silent ? 1 : 0]),
     ...reconciled,
-    oldestOpen: await oldestOpen(deps, ['endpoint', ...names]),
+    oldestOpen: await oldestOpen(deps, labels),
     targetInfo: [...targets].map(([name, { config }]) => [[name, config.owner], 1]),
     redisMemoryUsed: [[[], memory.used]],
     redisMemoryMax: memory.max > 0 ? [[[], memory.max]] : [],
@@ -150,6 +155,10 @@ function ratio(done: number, owed: number): number {
   if (owed > 0) return done / owed;
   return done > 0 ? Number.POSITIVE_INFINITY : 1;
 }
+
+/** What is configured has its series from the start: one that appears with its first values shows no increase. */
+const withZeros = (map: ReadonlyMap<string, number>, names: readonly string[]): ReadonlyMap<string, number> =>
+  new Map([...names.map((name): [string, number] => [name, 0]), ...map]);
 
 const samples = (map: ReadonlyMap<string, number>): Sample[] =>
   [...map].map(([label, value]) => [[label], value]);

@@ -1,6 +1,6 @@
 import type { Finding, FindingKind, FindingWhy } from '@breakwater/contracts/reconciliation';
 import type { Suspect, SuspectRecord } from '@breakwater/store/reconcile-page';
-import { fanOutStep, replayStep, resolveStep, shellWord, showStep } from './reconcile-steps.ts';
+import { fanOutStep, postedStep, replayStep, resolveStep, shellWord, showStep } from './reconcile-steps.ts';
 
 export interface Judgement {
   readonly target: string;
@@ -8,6 +8,8 @@ export interface Judgement {
   readonly now: number;
   /** How long what is open may be late, or in doubt, before it is told. */
   readonly graceMs: number;
+  /** The target looks a reference up before it posts again, so a replay is safe and counts what is there. */
+  readonly looksUp: boolean;
   /** Would a route bring this event to the target today? */
   readonly isRouted: (source: string, type: string) => boolean;
   /** When the ERP began to list its documents, where it was asked: nothing that was posted later can be in the list. */
@@ -98,6 +100,11 @@ function classifySent(suspect: Suspect, record: SuspectRecord, judgement: Judgem
 
 function classifyDead(suspect: Suspect, record: SuspectRecord, judgement: Judgement): Finding {
   const there = suspect.document;
+  if (suspect.eventLost)
+    return found(suspect, judgement, 'dead_lettered', 'given_up', {
+      detail: `Given up (${record.reason}), and the record of the event is gone: a replay has nothing to send.`,
+      next: `Get the event from its source again, look for its document in the ERP, and settle it by hand; then ${resolveStep(suspect)}`,
+    });
   if (there !== undefined)
     return found(suspect, judgement, 'dead_lettered', 'given_up', {
       detail: `Given up (${record.reason}), and the ERP holds ${there} for it: a replay looks it up and counts it.`,
@@ -106,7 +113,9 @@ function classifyDead(suspect: Suspect, record: SuspectRecord, judgement: Judgem
   if (record.doubt || record.reason === 'unknown_outcome')
     return found(suspect, judgement, 'unknown', 'unclear_outcome', {
       detail: `Given up (${record.reason}) without a clear result; last attempt: ${lastWords(record)}.`,
-      next: `Look ${shellWord(referenceOf(suspect))} up in the ERP. It is there: ${resolveStep(suspect)}. It is not: ${replayStep(suspect)}`,
+      next: judgement.looksUp
+        ? `${replayStep(suspect)}: it looks the reference up first, counts a document that is there, and posts only where there is none`
+        : `Look ${shellWord(referenceOf(suspect))} up in the ERP. It is there: ${postedStep(suspect)}. It is not: ${replayStep(suspect, true)}`,
     });
   return found(suspect, judgement, 'dead_lettered', 'given_up', {
     detail: `Given up (${record.reason}); last attempt: ${lastWords(record)}.`,

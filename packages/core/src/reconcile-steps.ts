@@ -33,6 +33,9 @@ export const replayStep = ({ operator, delivery }: Whose, wasSent = false): stri
 export const resolveStep = ({ operator, delivery }: Whose): string =>
   command(operator, 'dead-letters resolve', delivery, '--reason "settled by hand"');
 
+/** For one whose document is at the ERP. */
+export const postedStep = (whose: Whose): string => `${resolveStep(whose)} --posted`;
+
 export const fanOutStep = (operator: string, source: string, eventId?: string): string =>
   command(
     operator,

@@ -180,6 +180,7 @@ async function* recordsPhase(
       target: all.name,
       now: page.now,
       graceMs,
+      looksUp: input.target.adapter.find !== undefined,
       isRouted: scope.isRouted,
       listedAt,
     };

@@ -25,6 +25,7 @@ export const KEPT_FINDINGS = 1_000;
 /** What the ERP itself told, and when. It stands until it is asked again. */
 export interface DeepPart {
   readonly at: number;
+  readonly tookMs: number;
   readonly counts: FindingCounts;
   readonly findings: readonly Finding[];
   /** Deliveries whose second creating answer was explained. */
@@ -36,15 +37,28 @@ interface Store {
   readonly keys: Keyspace;
 }
 
-/** Only this module writes the parts, so their shapes are what it wrote. */
+/** The latest try to compare with the ERP, whether it answered or not. */
+export interface DeepTry {
+  readonly at: number;
+  readonly state: DeepState;
+}
+
+/** Only the rounds write the parts, so their shapes are what they wrote. */
 const summaryOf = (json: string): ReconciliationSummary => JSON.parse(json);
 const deepPartOf = (json: string): DeepPart => JSON.parse(json);
+const deepTryOf = (json: string): DeepTry => JSON.parse(json);
 const findingsOf = (json: string): Finding[] => JSON.parse(json);
 
 /** What the ERP told last. */
 export async function readDeepPart({ redis, keys }: Store, target: string): Promise<DeepPart | undefined> {
   const json = await readReconciliationPart(redis, keys, target, 'deep');
   return json === undefined ? undefined : deepPartOf(json);
+}
+
+/** When the ERP was asked last, and what became of it. */
+export async function readDeepTry({ redis, keys }: Store, target: string): Promise<DeepTry | undefined> {
+  const json = await readReconciliationPart(redis, keys, target, 'asked');
+  return json === undefined ? undefined : deepTryOf(json);
 }
 
 /** Latest scheduled reconciliation of a target, and whether it is too old to be believed. */
@@ -68,7 +82,8 @@ export async function latestFindings({ redis, keys }: Store, target: string): Pr
 
 /** Two runs may fail before what was found counts as old; a run that takes long is no failure. */
 const validMs = ({ every }: ReconciliationSettings, tookMs: number): number => 3 * every + tookMs + 5_000;
-const deepValidMs = ({ deepEvery, every }: ReconciliationSettings): number => 3 * (deepEvery + every);
+const deepValidMs = ({ deepEvery, every }: ReconciliationSettings, tookMs: number): number =>
+  3 * (deepEvery + every) + 2 * tookMs; // its own time, and that of the next
 
 /** Samples for the metrics: no figure where the latest run is too old, and always its age. */
 export async function reconciliationSamples(
@@ -101,58 +116,49 @@ export async function reconciliationSamples(
   };
 }
 
-/** Gathers what one run finds, in the memory of the first thousand findings. */
+/** Gathers what one round finds, in the memory of the first thousand findings of either side. */
 export class Tally {
   readonly #byRecords = noFindings();
   readonly #byErp = noFindings();
   readonly #recordFindings: Finding[] = [];
   readonly #erpFindings: Finding[] = [];
-  readonly #former: DeepPart | undefined;
-  readonly #asksErp: boolean;
+  readonly #explained: ReadonlySet<string>;
   readonly settled: string[] = [];
 
-  /** `former`: what the ERP told last, which stands where this run does not ask it, or in vain. */
-  constructor(former: DeepPart | undefined, asksErp: boolean) {
-    this.#former = former;
-    this.#asksErp = asksErp;
+  /** `former`: what the ERP told last, which explains some second answers. */
+  constructor(former: DeepPart | undefined) {
+    this.#explained = new Set(former?.settled);
   }
 
   add(finding: Finding): void {
-    const { delivery = '' } = finding;
-    if (!this.#asksErp && finding.why === 'two_answers' && this.#former?.settled.includes(delivery) === true)
-      return;
+    if (finding.why === 'two_answers' && this.#explained.has(finding.delivery ?? '')) return;
     const [counts, kept] =
       finding.by === 'erp' ? [this.#byErp, this.#erpFindings] : [this.#byRecords, this.#recordFindings];
     counts[finding.kind] += 1;
     if (kept.length < KEPT_FINDINGS) kept.push(finding);
   }
 
-  /** The parts to keep. Where the ERP was not compared to the end, what it told last stands. */
+  /** What the ERP told, to be kept. */
+  deepPart(at: number, tookMs: number): DeepPart {
+    return {
+      at,
+      tookMs,
+      counts: this.#byErp,
+      findings: this.#erpFindings,
+      settled: this.settled.slice(0, KEPT_FINDINGS),
+    };
+  }
+
+  /** What the records say and what the ERP told last, where that is not too old. */
   result(
-    facts: Omit<ReconciliationSummary, 'counts' | 'kept' | 'deepAt' | 'deep'>,
-    deep: DeepState,
+    facts: Omit<ReconciliationSummary, 'counts' | 'kept' | 'deepAt'>,
+    told: DeepPart | undefined,
     settings: ReconciliationSettings,
-  ): {
-    readonly summary: ReconciliationSummary;
-    readonly findings: Finding[];
-    readonly deepPart: DeepPart | undefined;
-  } {
-    const fresh: DeepPart | undefined =
-      deep.kind === 'done'
-        ? {
-            at: facts.startedAt,
-            counts: this.#byErp,
-            findings: this.#erpFindings,
-            settled: this.settled.slice(0, KEPT_FINDINGS),
-          }
-        : undefined;
-    const former =
-      this.#former && facts.startedAt - this.#former.at <= deepValidMs(settings) ? this.#former : undefined;
-    const erp = fresh ?? former ?? { counts: this.#byErp, findings: this.#erpFindings };
+  ): { readonly summary: ReconciliationSummary; readonly findings: Finding[] } {
+    const erp = told && facts.startedAt - told.at <= deepValidMs(settings, told.tookMs) ? told : undefined;
     const counts = noFindings();
-    for (const kind of FINDING_KINDS) counts[kind] = this.#byRecords[kind] + erp.counts[kind];
-    const findings = [...erp.findings, ...this.#recordFindings].slice(0, KEPT_FINDINGS);
-    const deepAt = (fresh ?? this.#former)?.at ?? null;
-    return { summary: { ...facts, counts, kept: findings.length, deepAt, deep }, findings, deepPart: fresh };
+    for (const kind of FINDING_KINDS) counts[kind] = this.#byRecords[kind] + (erp?.counts[kind] ?? 0);
+    const findings = [...(erp?.findings ?? []), ...this.#recordFindings].slice(0, KEPT_FINDINGS);
+    return { summary: { ...facts, counts, kept: findings.length, deepAt: told?.at ?? null }, findings };
   }
 }

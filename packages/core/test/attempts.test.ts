@@ -71,6 +71,19 @@ test('an old alarm that rings sets the one that is valid', async () => {
   expect(await redis.exists(`${keys.queues}:deliveries:${id}-2`)).toBe(1);
 });
 
+test('a delivery whose event is gone is a dead letter that says so, not an attempt for ever', async () => {
+  const { ring, made, delivery, redis, keys } = rig(() => SENT);
+  const id = await delivery();
+  await redis.del(keys.event(id.slice(0, id.indexOf('.'))));
+  await ring(`${id}-1`);
+  expect(made).toHaveLength(0);
+  expect(await readDelivery(redis, keys, 'default', id)).toMatchObject({
+    status: 'dead_letter',
+    reason: 'mapping_failed',
+  });
+  expect(await redis.hget(keys.sample(id), 'text')).toContain('record of the event is gone');
+});
+
 test('a bug in the attempt is recorded as such and the delivery is tried again, not lost', async () => {
   const { ring, delivery, redis, keys } = rig(() => {
     throw new TypeError('a bug');

@@ -48,6 +48,17 @@ test('an event whose records are all gone is still named, by the indexes', async
   ]);
 });
 
+test('a dead letter whose event is gone is not to be replayed: it is settled by hand and resolved', async () => {
+  const world = await openReconciling();
+  const id = await world.accept('evt-1');
+  await world.redis.del(world.keys.event(id.slice(0, id.indexOf('.'))));
+  await world.attempt(id, 'rejected');
+  const { findings } = await world.reconcile();
+  expect(findings).toMatchObject([{ kind: 'dead_lettered', why: 'given_up', delivery: id }]);
+  expect(findings[0]?.next).toContain(`breakwater dead-letters resolve ${id}`);
+  expect(findings[0]?.next).not.toContain('replay');
+});
+
 test('a delivery that nobody would come back to is found, and armed again only where that is so', async () => {
   const world = await openReconciling((config) => ({
     ...config,

@@ -184,7 +184,7 @@ export function exportFleet(registry: Registry, { latest, ageMs }: FleetSource):
       const counter = new Counter({
         ...options,
         collect() {
-          this.reset();
+          clear(this, labelNames);
           for (const [labels, value] of latest()?.[field] ?? [])
             this.inc(labelled(labelNames, labels), value);
         },
@@ -195,7 +195,7 @@ export function exportFleet(registry: Registry, { latest, ageMs }: FleetSource):
     const gauge = new Gauge({
       ...options,
       collect() {
-        this.reset();
+        clear(this, labelNames);
         for (const [labels, value] of latest()?.[field] ?? []) this.set(labelled(labelNames, labels), value);
       },
     });
@@ -207,11 +207,17 @@ export function exportFleet(registry: Registry, { latest, ageMs }: FleetSource):
     registers: [registry],
     collect() {
       const age = ageMs();
-      if (age === undefined) this.reset();
+      if (age === undefined) clear(this, []);
       else this.set(age / 1_000);
     },
   });
   void snapshotAge;
+}
+
+/** Takes every value away. `reset` alone gives a metric without labels the value 0, which is a figure, and here a wrong one. */
+function clear(metric: Counter | Gauge, labelNames: readonly string[]): void {
+  metric.reset();
+  if (labelNames.length === 0) metric.remove();
 }
 
 const labelled = (names: readonly string[], values: readonly string[]): Record<string, string> =>

@@ -184,17 +184,18 @@ export class Transitions {
     return readReplay(kind, value);
   }
 
-  /** Closes a dead letter. Resolves to undefined when done, else to why not. */
+  /** Closes a dead letter; `posted`: the ERP holds its document. Resolves to undefined when done, else to why not. */
   async resolve(
     delivery: string,
     operator: string,
     reason: string,
     actor: string,
+    posted = false,
   ): Promise<'not_found' | 'wrong_status' | undefined> {
     const [kind] = await scripts.resolve.run(
       this.#redis,
       [this.#keys.delivery(delivery)],
-      [this.#keys.prefix, delivery, operator, reason, actor],
+      [this.#keys.prefix, delivery, operator, reason, actor, posted ? '1' : '0'],
     );
     return kind === 'ok' ? undefined : (kind as 'not_found' | 'wrong_status');
   }

@@ -244,6 +244,29 @@ test('a probe that fails uses up nothing of its delivery, so no outage is long e
   expect(await store.attempt(id, 'posted')).toMatchObject({ status: 'sent' });
 });
 
+test('one that fails for a reason of its own gives way as the probe, so an ERP that is well is found out', async () => {
+  const { store, erp, fresh, results, state, backoffIsOver } = await target();
+  await results('00000');
+  const [poison, well] = [await fresh(), await fresh()];
+  for (const id of [poison, well]) await store.begin(id);
+  const probe = async () => {
+    await backoffIsOver();
+    const [alarm] = (await store.transitions.sweepGates(10)).alarms;
+    const alarmId = alarm?.alarmId ?? '';
+    return store.go(alarmId.slice(0, alarmId.lastIndexOf('-')), alarmId);
+  };
+  const first = await probe();
+  expect(first.delivery).toBe(poison);
+  const { alarms } = await store.end(first, 'unknown');
+  await store.redis.hset(store.keys.delivery(poison), 'nextAttemptAt', 0, 'settleAt', 0);
+  expect(await store.begin(poison, alarms[0]?.alarmId)).toEqual({ kind: 'parked', why: 'breaker' });
+  expect(await store.waiting(erp)).toHaveLength(2);
+  const second = await probe();
+  expect(second.delivery).toBe(well);
+  await store.end(second, 'posted');
+  expect(await state()).toBe('closed');
+});
+
 test('after an outage the waiting ones are let through in rounds of 1, 2, 4, 8, up to the cap', async () => {
   const { store, fresh, results, backoffIsOver } = await target();
   await results('00000');

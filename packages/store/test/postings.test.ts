@@ -96,6 +96,18 @@ test('a dead letter that a person resolved is owed no more', async () => {
   expect(await ledger()).toEqual({ expected: 1, postings: 0, resolved: 1 });
 });
 
+test('a document that a person made under our reference is counted, also where that is said after the dead letter was resolved', async () => {
+  for (const first of [true, false]) {
+    const { store, id, ledger } = await posting();
+    await store.attempt(id, 'rejected');
+    await store.transitions.resolve(id, 'default', 'posted by hand', 'ada', first);
+    for (let n = 0; n < 2; n += 1)
+      await store.transitions.resolve(id, 'default', 'posted by hand', 'ada', true);
+    expect(await store.status(id)).toBe('resolved');
+    expect(await ledger()).toEqual({ expected: 1, postings: 1, resolved: 0 });
+  }
+});
+
 test('resolving what was posted once takes nothing off what is owed', async () => {
   const { store, id, ledger } = await posting();
   await store.attempt(id, 'posted');

@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import { DELIVERY_STATUSES } from '@breakwater/contracts/delivery';
 import { deliveryId, erpDestination, newEndpointId, newId } from '@breakwater/contracts/ids';
 import { readEvent } from '../src/events.ts';
 import type { PlanEntry, RecordInput } from '../src/transitions.ts';
@@ -80,6 +81,52 @@ test('a fan-out that died in the middle of 250 destinations is finished by the n
     'status:endpoint:failed': 1,
   });
   expect(await store.redis.zcard(store.keys.alarms('deliveries'))).toBe(249);
+});
+
+test.each([
+  { was: 'sent', make: async (store: Store, id: string) => store.attempt(id, 'posted') },
+  { was: 'failed', make: async (store: Store, id: string) => store.attempt(id, 'failed') },
+  { was: 'dead_letter', make: async (store: Store, id: string) => store.attempt(id, 'rejected') },
+  {
+    was: 'resolved',
+    make: async (store: Store, id: string) => {
+      await store.attempt(id, 'rejected');
+      await store.transitions.resolve(id, 'default', 'by hand', 'tester');
+    },
+  },
+  { was: 'pending', make: async () => undefined },
+])('a record that is lost while $was and made again is counted once, and so is its posting', async (lost) => {
+  const store = new Store(AT_ONCE);
+  const erp = await store.erp();
+  const [event, other] = [input([{ d: erp }]), input([{ d: erp }])];
+  for (const each of [event, other]) await store.transitions.recordEvent(each);
+  const id = deliveryId(event.eventKey, erp);
+  await lost.make(store, id);
+  expect(await store.status(id)).toBe(lost.was);
+  await store.redis.del(store.keys.delivery(id));
+  await store.transitions.recordEvent(event);
+  await store.attempt(id, lost.was === 'sent' ? 'already_posted' : 'posted');
+  const label = erp.slice('erp_'.length);
+  const ledger = await store.ledger();
+  const count = (field: string): number => ledger[field] ?? 0;
+  expect(count(`expected:${label}`)).toBe(2);
+  expect(count(`created:${label}`)).toBe(2);
+  expect(count(`resolved:${label}`)).toBe(0);
+  expect(count(`postings:${label}`)).toBe(1);
+  expect(
+    Object.fromEntries(DELIVERY_STATUSES.map((status) => [status, count(`status:${label}:${status}`)])),
+  ).toEqual({
+    pending: 1,
+    failed: 0,
+    held: 0,
+    sent: 1,
+    dead_letter: 0,
+    resolved: 0,
+  });
+  const listed = [];
+  for (const status of DELIVERY_STATUSES)
+    if ((await store.redis.zscore(store.keys.byStatus('default', status), id)) !== null) listed.push(status);
+  expect(listed).toEqual(['sent']);
 });
 
 test('an event that nobody wants is unrouted: counted once, listed, and kept with its body', async () => {

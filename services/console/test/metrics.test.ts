@@ -45,6 +45,10 @@ test('a scrape is answered whatever becomes of Redis: hung, killed or back; old 
   process.kill(redis.pid(), 'SIGSTOP');
   try {
     await gone('figures of before the hang to be withdrawn');
+    // A figure without labels is withdrawn, too: 0 would be a wrong one, and its return a rise.
+    expect([...(await console.scrape()).keys()].filter((series) => !series.includes('_nodejs_'))).toEqual([
+      AGE,
+    ]);
     expect((await console.scrape()).get(AGE)).toBeGreaterThanOrEqual(5);
     expect(await console.ready()).toBe(false);
   } finally {
@@ -61,6 +65,42 @@ test('a scrape is answered whatever becomes of Redis: hung, killed or back; old 
   expect(await console.ready()).toBe(true);
   expect(unanswered).toEqual([]);
 }, 150_000);
+
+test('a console that never reached Redis shows no age of figures that it does not have, so that the alert sees them missing', async () => {
+  const redis = await startOwnRedis();
+  afterwards(() => redis.close());
+  process.kill(redis.pid(), 'SIGSTOP');
+  try {
+    const console = await openConsole({ redisUrl: redis.url, keyPrefix: 'bw', breakwater: config });
+    expect((await console.scrape()).has(AGE)).toBe(false);
+  } finally {
+    process.kill(redis.pid(), 'SIGCONT');
+  }
+});
+
+test('before the first event every figure of the ledger is 0 for all that is configured', async () => {
+  const redis = await startOwnRedis({ overrides: { maxmemory: '0' } });
+  afterwards(() => redis.close());
+  const breakwater = { ...config, sources: { shop: {} as (typeof config.sources)[string] } };
+  const console = await openConsole({ redisUrl: redis.url, keyPrefix: 'bw', breakwater });
+  await waitUntil(async () => (await console.scrape()).has(BREAKER), {
+    what: 'the first figures',
+    timeoutMs: 60_000,
+  });
+  const series = await console.scrape();
+  for (const name of ['accepted', 'unrouted'])
+    for (const source of ['shop', 'api'])
+      expect(series.get(`breakwater_ledger_events_${name}_total{source="${source}"}`)).toBe(0);
+  for (const destination of ['receipts', 'endpoint']) {
+    for (const status of ['pending', 'failed', 'held', 'sent', 'dead_letter', 'resolved'])
+      expect(
+        series.get(`breakwater_ledger_deliveries{destination="${destination}",status="${status}"}`),
+      ).toBe(0);
+    for (const name of ['created', 'expired'])
+      expect(series.get(`breakwater_ledger_deliveries_${name}_total{destination="${destination}"}`)).toBe(0);
+  }
+  expect(series.has('breakwater_redis_memory_max_bytes')).toBe(false); // this Redis has no limit
+});
 
 test('scrapes write nothing, and show the same closed set of series however often they come', async () => {
   const redis = await startOwnRedis();
@@ -84,7 +124,7 @@ test('scrapes write nothing, and show the same closed set of series however ofte
   const labels = new Set(
     [...first!.keys()].flatMap((series) => [...series.matchAll(/[{,]([a-z_]+)="/g)].map((match) => match[1])),
   );
-  const closed = ['depth', 'destination', 'owner', 'queue', 'state', 'status', 'target'];
+  const closed = ['depth', 'destination', 'owner', 'queue', 'source', 'state', 'status', 'target'];
   expect([...labels].filter((label) => !closed.includes(label ?? ''))).toEqual([]);
   expect(first!.get('breakwater_oldest_open_seconds{destination="receipts"}')).toBe(0);
 }, 60_000);

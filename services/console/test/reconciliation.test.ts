@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import type { BreakwaterConfig } from '@breakwater/contracts/config';
 import { deliveryId, erpDestination, eventKey, newId } from '@breakwater/contracts/ids';
@@ -85,15 +88,27 @@ async function openWorld() {
       await redis.hset(keys.delivery(id), 'sentAt', Date.now() - PAST_MS);
       return id;
     },
-    openConsole: (more: Partial<typeof settings> = {}) =>
+    openConsole: (more: Partial<typeof settings> = {}, listedBy?: string) =>
       openConsole({
         redisUrl,
         keyPrefix,
-        breakwater: { ...breakwater, reconciliation: { ...settings, ...more } },
+        breakwater: {
+          ...breakwater,
+          reconciliation: { ...settings, ...more },
+          ...(listedBy !== undefined && { erpTargets: listedFrom(breakwater, listedBy) }),
+        },
       }),
     latest: () => latestReconciliation(work, 'receipts', settings),
     findings: () => latestFindings(work, 'receipts'),
   };
+}
+
+/** The target's ERP is another one, which has a minute to list its documents. */
+function listedFrom({ erpTargets }: BreakwaterConfig, baseUrl: string): BreakwaterConfig['erpTargets'] {
+  const receipts = erpTargets['receipts'];
+  if (receipts?.adapter.kind !== 'http' || !receipts.adapter.list) throw new Error('no such target');
+  const list = { ...receipts.adapter.list, timeout: 60_000 };
+  return { receipts: { ...receipts, adapter: { ...receipts.adapter, baseUrl, list } } };
 }
 
 const metric = (kind: string): string => `breakwater_reconcile_${kind}{target="receipts"}`;
@@ -154,6 +169,39 @@ test('while the ERP is down the records are compared, what it told last stands, 
   await world.cancel(second);
   await shown('duplicate', 0);
 }, 90_000);
+
+test('an ERP that takes long to be compared keeps its own records, and those of other targets, from waiting', async () => {
+  const world = await openWorld();
+  const held: ServerResponse[] = [];
+  const slow = createServer((_request, response) => void held.push(response)).listen(0, '127.0.0.1');
+  await once(slow, 'listening');
+  afterwards(() => {
+    slow.closeAllConnections();
+    slow.close();
+  });
+  const console = await world.openConsole({}, `http://127.0.0.1:${(slow.address() as AddressInfo).port}`);
+  const isAsked = (): Promise<boolean> =>
+    waitUntil(() => held.length > 0, { what: 'the ERP to be asked for its documents', timeoutMs: 30_000 });
+  await isAsked();
+  const rounds = new Set<number>();
+  await waitUntil(
+    async () => {
+      const latest = await world.latest();
+      if (latest && held.every(({ destroyed }) => !destroyed)) rounds.add(latest.startedAt);
+      return rounds.size >= 3;
+    },
+    { what: 'three rounds through the records while the ERP is being asked', timeoutMs: 25_000 },
+  );
+  await waitUntil(async () => (await console.scrape()).get(metric('missing')) === 0, {
+    what: 'the gauge to be shown meanwhile',
+    timeoutMs: 20_000,
+  });
+  await world.redis.del(world.keys.delivery(await world.posted('evt-1')));
+  await waitUntil(async () => (await console.scrape()).get(metric('missing')) === 1, {
+    what: 'a lost record to be found meanwhile',
+    timeoutMs: 20_000,
+  });
+}, 120_000);
 
 test('a delivery that nobody would come back to is armed again', async () => {
   const world = await openWorld();

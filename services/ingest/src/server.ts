@@ -45,21 +45,19 @@ const STATUS_OF_CODE: Readonly<Record<string, string>> = {
  * requests may be under way (pipelining), so all that are complete get their answers first.
  */
 function answerProtocolErrors(server: Server): void {
-  const underWay = new WeakMap<Duplex, ServerResponse[]>();
+  const underWay = new WeakMap<Duplex, Set<ServerResponse>>();
   const remember = ({ socket }: IncomingMessage, response: ServerResponse): void => {
-    const responses = underWay.get(socket);
-    if (responses === undefined) return void underWay.set(socket, [response]);
-    // Answers leave in the order of their requests, so what is done is in front. To listen for the end of each would cost more.
-    while (responses[0]?.writableFinished === true) responses.shift();
-    responses.push(response);
+    const responses = underWay.get(socket) ?? new Set();
+    underWay.set(socket, responses.add(response));
+    response.once('close', () => responses.delete(response));
   };
   server.prependListener('request', remember);
   server.prependListener('checkContinue', remember);
   server.prependListener('checkExpectation', remember);
   server.on('clientError', (error, socket) => {
-    const last = underWay
-      .get(socket)
-      ?.findLast(({ req, writableFinished, closed }) => req.complete && !writableFinished && !closed);
+    const last = [...(underWay.get(socket) ?? [])].findLast(
+      ({ req, writableFinished }) => req.complete && !writableFinished,
+    );
     if (last !== undefined) {
       last.once('close', () => socket.destroy());
       return;

@@ -45,6 +45,7 @@ export function deadLettersCommand(program: Command, context: CliContext): void 
     .description('close a dead letter that a person settled otherwise; no attempt follows')
     .argument('<id>')
     .requiredOption('--reason <text>', 'how it was settled, for the audit log')
+    .option('--posted', 'the ERP holds a document under its reference, made by hand: count it')
     .addOption(dryRunOption())
     .action(context.action((id: string, options: ResolveOptions) => resolve(context, id, options)));
 }
@@ -92,20 +93,21 @@ async function groups(context: CliContext, page: PageOptions): Promise<void> {
 
 interface ResolveOptions {
   readonly reason: string;
+  readonly posted?: boolean;
   readonly dryRun?: boolean;
 }
 
 async function resolve(
   context: CliContext,
   delivery: string,
-  { reason: text, dryRun }: ResolveOptions,
+  { reason: text, posted = false, dryRun }: ResolveOptions,
 ): Promise<void> {
   const { operator } = context.globals();
   const reason = checkReason(text);
-  if (dryRun) await withStore(context, (store) => checkResolvable(store, operator, delivery));
+  if (dryRun) await withStore(context, (store) => checkResolvable(store, operator, delivery, posted));
   else
     await withDeliveries(context, (deliveries) =>
-      resolveDeadLetter(deliveries, { operator, delivery, reason, actor: context.actor }),
+      resolveDeadLetter(deliveries, { operator, delivery, reason, actor: context.actor, posted }),
     );
   context.print(
     { ok: true, ...(dryRun && { dryRun }), delivery, status: dryRun ? 'dead_letter' : 'resolved' },

@@ -1,17 +1,11 @@
 import { formatDuration } from '@breakwater/contracts/duration';
-import type { EndpointView } from '@breakwater/core/endpoint-view';
+import { type EndpointView, recentInWords } from '@breakwater/core/endpoint-view';
 import type { PauseState } from '@breakwater/store/gates';
 import type { RecentAnswers } from '@breakwater/store/recent-answers';
 import { renderFields } from '../output/table.ts';
 import { formatTime } from '../output/time.ts';
 
 type Shown = EndpointView & PauseState & { readonly recent?: RecentAnswers };
-
-/** Rounded down, so that one failure among very many attempts still shows. */
-const recentOf = ({ attempts, sent, successRate }: RecentAnswers): string =>
-  successRate === null
-    ? 'no attempts'
-    : `${sent} of ${attempts} attempts succeeded (${Math.floor(successRate * 1_000) / 10}%)`;
 
 /** Since when, by whom and why, where nothing is sent; how long it has been failing, where that is all it does. */
 function stateOf(endpoint: Shown, now: number): string {
@@ -34,7 +28,7 @@ export const renderEndpoint = (endpoint: Shown, now: number): string =>
     ['operator', endpoint.operator],
     ['version', String(endpoint.version)],
     ['state', stateOf(endpoint, now)],
-    ...(endpoint.recent ? [['last 24 hours', recentOf(endpoint.recent)] as const] : []),
+    ...(endpoint.recent ? [['last 24 hours', recentInWords(endpoint.recent)] as const] : []),
     ['url', endpoint.url],
     ['types', endpoint.types.join(', ')],
     ['sources', endpoint.sources.join(', ') || 'all of the operator'],

@@ -2,7 +2,7 @@ import { parseDurationMs } from '@breakwater/contracts/duration';
 import { type DeepState, type Finding, noFindings } from '@breakwater/contracts/reconciliation';
 import { reconcile } from '@breakwater/core/reconcile';
 import { formatCursor, parseCursor, type ReconcileCursor } from '@breakwater/core/reconcile-cursor';
-import { addDeep } from '@breakwater/core/reconcile-schedule';
+import { addDeep } from '@breakwater/core/reconcile-rounds';
 import { createErpTargets, type ReadyErpTarget } from '@breakwater/erp/targets';
 import { createHttpClient } from '@breakwater/http/client';
 import { AppError } from '@breakwater/runtime/errors';

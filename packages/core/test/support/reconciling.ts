@@ -14,7 +14,7 @@ import { sharedRedisUrl } from '../../../../test/support/redis.ts';
 import { openDeliveries } from '../../src/delivery-deps.ts';
 import { createFanOut } from '../../src/fan-out.ts';
 import { reconcile, type ReconcileInput, type ReconcilePage } from '../../src/reconcile.ts';
-import { addDeep } from '../../src/reconcile-schedule.ts';
+import { addDeep } from '../../src/reconcile-rounds.ts';
 import { afterwards, silent } from './acceptor.ts';
 
 const CONFIG = fileURLToPath(new URL('../../../../breakwater.config.yaml', import.meta.url));

@@ -70,6 +70,9 @@ clear_run(P, d)
 if asked then redis.call('HDEL', gate(P, d.destination), 'probe') end
 redis.call('ZREM', alarms(P, id), alarmId)
 if terminal(d) then unwatch_run(P, d) end
+-- Who asked for all and got a no steps behind those who wait: one that fails for a reason of its own must not be every probe, or the
+-- breaker of an ERP that is well would stay open for ever.
+if d.runProbe == 1 and erp_target(d.destination) and not success and d.parkedAt > 0 then put(P, d, 'parkedAt', now) end
 put(P, d, 'interruptions', 0)
 -- A bulk run counts its own try; where it began the schedule again, that is the first attempt.
 if trigger == 'replay' or d.replayId == '' then leave_run(P, d, success and 'sent' or 'failed', class .. ' ' .. code, now) end

@@ -121,7 +121,7 @@ local function start(P, d, now, alarmId, trigger, p, token, probe)
   leave_line(P, d)
   occupy(P, d, now, now + p.leaseMs)
   put(P, d, 'attempts', d.attempts + 1, 'run', d.attempts + 1, 'runUntil', now + p.leaseMs, 'runTrigger', trigger, 'runAt', now, 'runToken', token)
-  if probe then put(P, d, 'runProbe', 1) -- who asks for all keeps the place in the line, should the answer be no
+  if probe then put(P, d, 'runProbe', 1) -- who asks for all keeps the place in the line until there is an answer
   elseif d.keyGate == '' then redis.call('HDEL', key(P, d.id), 'parkedAt') end -- a key keeps to the order of acceptance
   redis.call('ZADD', alarms(P, d.id), now + p.leaseMs + p.runGraceMs, alarmId)
   count(P, 'attempts:' .. trigger, 1)

@@ -7,6 +7,7 @@ local P, p, now = ARGV[1], cjson.decode(ARGV[2]), now_ms()
 local event, from, wanted = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local source, operator = ARGV[8], ARGV[9]
 local plan = redis.call('HGET', KEYS[1], 'plan') -- the stored plan wins: configuration may have changed since a run that died
+local again = plan and plan ~= '[]'
 if not plan then
   plan = ARGV[6]
   redis.call('HSET', KEYS[1], 'plan', plan, 'recordedAt', now, 'source', source, 'operator', operator, unpack(ARGV, 10))
@@ -23,9 +24,26 @@ elseif plan == '[]' and ARGV[7] == '1' and ARGV[6] ~= '[]' then
 end
 redis.call('ZADD', P .. 'retention', 'NX', now + p.retentionMs, event)
 local received = tonumber(redis.call('HGET', KEYS[1], 'receivedAt')) or now
+-- A record that was made, counted and lost: its status leaves ledger and index, and what was counted once is not counted again. The
+-- indexes still know it. True where there was one.
+local STATUSES = { 'pending', 'failed', 'held', 'sent', 'dead_letter', 'resolved' }
+local function forget_lost(id, destination)
+  if not again or not redis.call('ZSCORE', P .. 'index:' .. operator .. ':all', id) then return false end
+  for _, status in ipairs(STATUSES) do
+    if redis.call('ZREM', P .. 'index:' .. operator .. ':' .. status, id) == 1 then
+      count(P, 'status:' .. label(destination) .. ':' .. status, -1)
+      if status == 'dead_letter' then shadow(P, id) end
+      local target = erp_target(destination)
+      if target and status == 'sent' then redis.call('HSET', key(P, id), 'found', 1) end -- its posting is counted
+      if target and status == 'resolved' then count(P, 'resolved:' .. target, -1) end -- owed again
+    end
+  end
+  return true
+end
 local function create(id, destination, entry)
   local v = redis.call('HMGET', key(P, id), 'status', 'attempts', 'seq')
   if v[1] then return v[1] == 'pending' and v[2] == '0' and v[3] == '1' end -- made by a run that may have died before it added the job
+  local lost = forget_lost(id, destination)
   redis.call('HSET', key(P, id), 'status', 'pending', 'statusAt', now, 'operator', operator, 'seq', 1, 'nextAttemptAt', now, 'scheduleMade', 0, 'attempts', 0, 'createdAt', now)
   -- Its place in the line is its acceptance, whoever meets the closed gate first (by ingest's clock: it only orders, nothing waits for it).
   if entry.k then
@@ -38,8 +56,10 @@ local function create(id, destination, entry)
     if erp_target(destination) then redis.call('HSETNX', P .. 'references:' .. destination, entry.r, id) end -- the first keeps it, as at the ERP
   end
   count(P, 'status:' .. label(destination) .. ':pending', 1)
-  count(P, 'created:' .. label(destination), 1)
-  if erp_target(destination) then count(P, 'expected:' .. erp_target(destination), 1) end
+  if not lost then
+    count(P, 'created:' .. label(destination), 1)
+    if erp_target(destination) then count(P, 'expected:' .. erp_target(destination), 1) end
+  end
   redis.call('ZADD', P .. 'index:' .. operator .. ':pending', now, id)
   redis.call('ZADD', P .. 'index:' .. operator .. ':to:' .. destination, now, id)
   redis.call('ZADD', P .. 'index:' .. operator .. ':from:' .. source, now, id)

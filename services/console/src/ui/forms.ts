@@ -56,17 +56,55 @@ export function choice(
 export function tick(
   name: string,
   label: SafeHtml | string,
-  options: { readonly on?: boolean; readonly required?: boolean } = {},
+  options: { readonly on?: boolean; readonly required?: boolean; readonly value?: string } = {},
 ): SafeHtml {
+  const { value = 'true' } = options;
+  const id = value === 'true' ? `f-${name}` : `f-${name}-${value}`; // one of several of the same name
   return html`<div class="tick">
     <input
-      id="f-${name}"
+      id="${id}"
       name="${name}"
       type="checkbox"
-      value="true"
+      value="${value}"
       ${when(options.on, html`checked`)}
       ${when(options.required, html`required`)}
     />
-    <label for="f-${name}">${label}</label>
+    <label for="${id}">${label}</label>
   </div>`;
 }
+
+/** Several lines to fill in. */
+export function area({
+  name,
+  label,
+  value = '',
+  hint,
+  placeholder,
+}: Pick<Field, 'name' | 'label' | 'value' | 'hint' | 'placeholder'>): SafeHtml {
+  return html`<div class="field">
+    <label for="f-${name}">${label}</label>
+    <textarea
+      id="f-${name}"
+      name="${name}"
+      spellcheck="false"
+      ${when(placeholder !== undefined, html`placeholder="${placeholder}"`)}
+      ${when(hint !== undefined, html`aria-describedby="h-${name}"`)}
+    >
+${value}</textarea>
+    ${when(hint !== undefined, html`<small id="h-${name}">${hint}</small>`)}
+  </div>`;
+}
+
+/** Why something is done, for whoever asks later. */
+export const reasonField = (
+  { form }: Pick<Visit, 'form'>,
+  options: { readonly optional?: true } = {},
+): SafeHtml =>
+  field({
+    name: 'reason',
+    label: options.optional ? 'Reason (may be empty)' : 'Reason',
+    required: !options.optional,
+    maxLength: 500,
+    value: form['reason'],
+    hint: 'Goes into the audit log.',
+  });

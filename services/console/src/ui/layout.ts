@@ -9,8 +9,11 @@ const MENU: readonly { readonly at: string; readonly title: string; readonly adm
   { at: '/', title: 'Overview' },
   { at: '/deliveries', title: 'Deliveries' },
   { at: '/dead-letters', title: 'Dead letters' },
+  { at: '/endpoints', title: 'Endpoints' },
   { at: '/replays', title: 'Replays' },
   { at: '/sources', title: 'Sources' },
+  { at: '/audit', title: 'Audit' },
+  { at: '/tokens', title: 'Tokens', admin: true },
 ];
 
 export interface Frame {

@@ -66,6 +66,14 @@ export const NOTICES = {
   quarantine_accepted: 'Accepted. Its events are on their way, and it is in quarantine no more.',
   quarantine_known: 'It brought nothing new: its events were accepted before. It is in quarantine no more.',
   quarantine_let_go: 'A challenge or a ping, and no event: it is in quarantine no more.',
+  endpoint_saved: 'Saved.',
+  nothing_changed: 'Nothing was different, so nothing was changed.',
+  endpoint_paused: 'Paused: its deliveries are held until somebody resumes it.',
+  endpoint_resumed: 'Resumed: what was held is released, beginning with one at a time.',
+  rotation_finished: 'Finished: only the newest secret signs from now on.',
+  endpoint_removed: 'Removed. Its open deliveries are dead letters now.',
+  endpoint_leaving: 'Removed. Its open deliveries become dead letters within minutes.',
+  token_revoked: 'Revoked. Within 5 seconds nothing takes it any more.',
 } as const;
 export type Notice = keyof typeof NOTICES;
 export const isNotice = (name: string): name is Notice => Object.hasOwn(NOTICES, name);

@@ -8,9 +8,14 @@ import { serveAssets } from './assets.ts';
 import { createErrorPages } from './error-page.ts';
 import { layout } from './layout.ts';
 import { isNotice, NOTICES, type Page } from './page.ts';
+import { auditPages } from './pages/audit.ts';
 import { deadLetterPages } from './pages/dead-letters.ts';
 import { deliveriesPages } from './pages/deliveries.ts';
 import { deliveryPages } from './pages/delivery.ts';
+import { endpointActionPages } from './pages/endpoint-actions.ts';
+import { endpointEditPages } from './pages/endpoint-edit.ts';
+import { endpointPages } from './pages/endpoint.ts';
+import { endpointsPages } from './pages/endpoints.ts';
 import { eventPages } from './pages/events.ts';
 import { groupReplayPages } from './pages/group-replay.ts';
 import { overviewPages } from './pages/overview.ts';
@@ -18,6 +23,7 @@ import { quarantinePages } from './pages/quarantine.ts';
 import { replayPages } from './pages/replays.ts';
 import { signInForm } from './pages/sign-in.ts';
 import { sourcePages } from './pages/sources.ts';
+import { tokensPages } from './pages/tokens.ts';
 import { link } from './parts.ts';
 import { checkForm, checkOrigin, chooseOperator, signIn, signOut, tokenOf } from './session.ts';
 import { formOf, type VisitDeps, visitOf } from './visit.ts';
@@ -34,10 +40,16 @@ export const PAGES: readonly Page[] = [
   ...deliveryPages,
   ...deadLetterPages,
   ...groupReplayPages,
+  ...endpointsPages,
+  ...endpointEditPages, // before the page of one: /endpoints/new is no id
+  ...endpointPages,
+  ...endpointActionPages,
   ...replayPages,
   ...eventPages,
   ...sourcePages,
   ...quarantinePages,
+  ...auditPages,
+  ...tokensPages,
 ];
 
 /**
