@@ -4,7 +4,7 @@ import { html, type SafeHtml } from '@remix-run/html-template';
 import { choice, field } from '../forms.ts';
 import type { Answer, Page, Sight, Visit } from '../page.ts';
 import { code, facts, foreign, link, nextPage, path, table, time, when } from '../parts.ts';
-import { orAgain, refusalNote } from '../refusals.ts';
+import { refusal as refusalNote, tryForm } from '../refusal.ts';
 import { answerSample } from './delivery.ts';
 import { destination } from './deliveries.ts';
 import { findGroup, type Group, groupPath } from '../groups.ts';
@@ -14,7 +14,7 @@ export const deadLetterPages: readonly Page[] = [
     method: 'get',
     path: '/dead-letters',
     show: (visit) =>
-      orAgain(
+      tryForm(
         () => list(visit),
         (refusal) =>
           Promise.resolve({
