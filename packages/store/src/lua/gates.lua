@@ -108,7 +108,8 @@ end
 local function unhold(P, d, now) if d.status == 'held' then set_status(P, d, d.heldFrom, now) end end
 local function go(P, d)
   local reference = redis.call('HGET', key(P, d.id), 'reference') or ''
-  return { 'go', d.run, d.runTrigger, d.scheduleMade, reference, d.doubt, d.lookupFor, d.runUntil - d.runAt, d.runProbe }
+  local bodyBytes = redis.call('HSTRLEN', P .. 'event:' .. event_of(d.id), 'body')
+  return { 'go', d.run, d.runTrigger, d.scheduleMade, reference, d.doubt, d.lookupFor, d.runUntil - d.runAt, d.runProbe, bodyBytes }
 end
 -- Takes the slots for a delivery until `untilMs`, and the rate's token unless a reservation has taken it already.
 local function occupy(P, d, now, untilMs)
