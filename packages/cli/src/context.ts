@@ -2,6 +2,7 @@ import type { BreakwaterConfig } from '@breakwater/contracts/config';
 import { loadConfig } from '@breakwater/runtime/config';
 import { type Environment, readEnvironment } from '@breakwater/runtime/environment';
 import type { Command } from 'commander';
+import { ask, isAttended } from './confirm.ts';
 import type { Io } from './io.ts';
 import { toJson } from './output/printable.ts';
 
@@ -20,6 +21,11 @@ export interface CliContext {
   readonly print: (result: unknown, text: () => string) => void;
   /** Says something to the person who watches: on stderr, and nothing with `--json`. */
   readonly note: (text: string) => void;
+  /**
+   * Asks the person at the terminal whether to go on; nobody is asked in a script or with `yes`. Throws AppError not_confirmed for
+   * any answer but yes, and when the terminal is closed or Ctrl-C pressed instead of one.
+   */
+  readonly confirm: (question: string, yes: boolean | undefined) => Promise<void>;
   /** Makes an action for commander of a function that may resolve to an exit code. */
   readonly action: <A extends unknown[]>(
     run: (...args: A) => Promise<number | void>,
@@ -58,6 +64,9 @@ export function createContext(program: Command, io: Io): CliContext {
     },
     note(text) {
       if (!globals().json) io.stderr.write(`${text}\n`);
+    },
+    confirm: async (question, yes) => {
+      if (yes !== true && isAttended(io)) await ask(io, question);
     },
     action:
       (run) =>

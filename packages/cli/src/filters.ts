@@ -1,5 +1,5 @@
 import type { BreakwaterConfig } from '@breakwater/contracts/config';
-import type { DeadLetterReason } from '@breakwater/contracts/delivery';
+import { type DeadLetterReason, DELIVERY_STATUSES } from '@breakwater/contracts/delivery';
 import { FAILURE_CLASSES } from '@breakwater/contracts/failure-class';
 import { erpDestination } from '@breakwater/contracts/ids';
 import { RESERVED_SOURCE } from '@breakwater/contracts/reserved';
@@ -7,9 +7,9 @@ import type { DeliveryQuery } from '@breakwater/core/delivery-walk';
 import { sourcesOfOperator } from '@breakwater/core/source-report';
 import { AppError } from '@breakwater/runtime/errors';
 import { listEndpoints, readEndpoint } from '@breakwater/store/endpoints';
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import type { CliContext } from './context.ts';
-import { parseTimeOrAge } from './options.ts';
+import { oneOf, parseTimeOrAge } from './options.ts';
 import type { Store } from './store-access.ts';
 
 /** A record, so that the compiler misses here a reason that is new. */
@@ -24,33 +24,25 @@ const REASONS = {
   held_expired: true,
 } as const satisfies Record<DeadLetterReason, true>;
 
-const wordOf =
-  (words: readonly string[]) =>
-  (text: string): string => {
-    if (!words.includes(text)) throw new InvalidArgumentError(`Expected one of ${words.join(', ')}.`);
-    return text;
-  };
-
 export const endpointOption = (): Option =>
   new Option('--endpoint <id>', 'only those to this endpoint').conflicts('target');
 export const targetOption = (): Option =>
   new Option('--target <name>', 'only those to this ERP target').conflicts('endpoint');
 export const reasonIsOption = (): Option =>
-  new Option(
-    '--reason-is <reason>',
-    `only those given up for this reason: ${Object.keys(REASONS).join(', ')}`,
-  ).argParser(wordOf(Object.keys(REASONS)));
+  new Option('--reason-is <reason>', 'only those given up for this reason').choices(Object.keys(REASONS));
 /** What `--reason-is` of the list was called first; elsewhere `--reason` is the text for the audit log. */
 export const formerReasonOption = (): Option =>
-  new Option('--reason <reason>')
-    .argParser(wordOf(Object.keys(REASONS)))
-    .conflicts('reasonIs')
-    .hideHelp();
+  new Option('--reason <reason>').choices(Object.keys(REASONS)).conflicts('reasonIs').hideHelp();
 export const classOption = (): Option =>
-  new Option(
-    '--class <class>',
-    'only those whose last attempt failed so: http_5xx, timeout_response ...',
-  ).argParser(wordOf(Object.keys(FAILURE_CLASSES)));
+  new Option('--class <class>', 'only those whose last attempt failed so').choices(
+    Object.keys(FAILURE_CLASSES),
+  );
+
+/** Filters of a delivery's status; may be repeated. */
+export function statusesOption(description: string): Option {
+  const option = new Option('--status <status>', description).choices(DELIVERY_STATUSES);
+  return option.argParser(oneOf(DELIVERY_STATUSES)); // the choices stay, for the help and for shells
+}
 
 /** Filters of a delivery's event, and of its times; see queryOf. `since`: what `--since` speaks of. */
 export function addEventFilters(command: Command, context: CliContext, since: string): Command {

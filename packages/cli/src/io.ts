@@ -7,6 +7,8 @@ export interface Io {
   readonly stderr: NodeJS.WritableStream;
   /** A person watches stderr. */
   readonly stderrIsTty: boolean;
+  /** A person types into stdin. */
+  readonly stdinIsTty: boolean;
   readonly env: NodeJS.ProcessEnv;
   /** Name of the person's account on this machine; the audit log says `cli:<user>`. */
   readonly user: string;

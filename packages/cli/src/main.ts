@@ -23,6 +23,7 @@ const exitCode = await runCli(process.argv.slice(2), {
   stdout: process.stdout,
   stderr: process.stderr,
   stderrIsTty: process.stderr.isTTY,
+  stdinIsTty: process.stdin.isTTY,
   env: withPortOffset(process.env),
   user: userName(),
   signal: stopping.signal,

@@ -86,6 +86,10 @@ export const oneOf =
 
 export const limitOption = (): Option =>
   new Option('--limit <n>', 'at most so many').default(50).argParser(wholeNumber(1, 1_000));
+/** See context.confirm. */
+export const yesOption = (): Option =>
+  new Option('--yes', 'do not ask whether to go on; only a terminal is asked');
+
 export interface PageOptions {
   readonly limit: number;
   readonly cursor?: string;

@@ -16,6 +16,7 @@ import { secretsCommand } from './commands/secrets.ts';
 import { verifyCommand } from './commands/verify.ts';
 import { sourcesCommand } from './commands/sources.ts';
 import { tokensCommand } from './commands/tokens.ts';
+import { addCompletion } from './completion.ts';
 import { type CliContext, createContext } from './context.ts';
 import { EXIT_CODES_HELP, EXIT_CODES_HINT } from './exit-codes.ts';
 import type { Io } from './io.ts';
@@ -70,6 +71,7 @@ export function createProgram(io: Io): { program: Command; context: CliContext }
   tokensCommand(program, context);
   doctorCommand(program, context);
   stormCommand(program, context);
+  addCompletion(program, io);
   return { program, context };
 }
 

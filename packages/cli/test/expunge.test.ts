@@ -120,7 +120,7 @@ test.each([
   [[], 'Name the deliveries, or say --all.'],
   [['a.ep_x', '--all'], 'not both'],
   [['a.ep_x', '--class', 'http_5xx'], 'Filters choose among all deliveries'],
-  [['--all', '--class', 'nonsense'], 'Expected one of'],
+  [['--all', '--class', 'nonsense'], 'Allowed choices are'],
   [['--all', '--endpoint', 'ep_missing'], 'No endpoint ep_missing'],
 ])('%j is refused', async (args, message) => {
   const { code, stderr } = await rig.cli(['deliveries', 'expunge', ...args, ...REASON]);

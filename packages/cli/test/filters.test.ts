@@ -66,7 +66,7 @@ test('a reason or class that does not exist is a mistake on the command line tha
     const { code, stderr } = await rig.cli(args);
     expect({ args, code }).toEqual({ args, code: 2 });
     expect(stderr).toContain(
-      'Expected one of exhausted, gone, rejected, mapping_failed, reference_conflict, unknown_outcome, endpoint_removed, held_expired.',
+      'Allowed choices are exhausted, gone, rejected, mapping_failed, reference_conflict, unknown_outcome, endpoint_removed, held_expired.',
     );
   }
   const { code, stderr } = await rig.cli([

@@ -26,6 +26,7 @@ async function parses(command: string): Promise<string> {
     stdout: process.stdout,
     stderr: process.stderr,
     stderrIsTty: false,
+    stdinIsTty: false,
     env: {},
     user: 'tester',
     signal: new AbortController().signal,

@@ -47,6 +47,8 @@ export interface CliRun {
 export interface RunOptions {
   readonly redisUrl?: string;
   readonly stdin?: string | Readable;
+  /** As if a person sat at a terminal: what `stdin` holds is typed. */
+  readonly attended?: boolean;
   /** Ctrl-C. */
   readonly signal?: AbortSignal;
   readonly env?: NodeJS.ProcessEnv;
@@ -119,6 +121,7 @@ export async function createRig(config = CONFIG, redisUrl = sharedRedisUrl()) {
         { ...env, ...options.env, ...(options.redisUrl !== undefined && { REDIS_URL: options.redisUrl }) },
         AbortSignal.any([closing.signal, ...(options.signal ? [options.signal] : [])]),
         options.stdin,
+        options.attended,
       ),
     /** Records an event with deliveries to these destinations. Resolves to their ids. */
     recordEvent,
@@ -156,6 +159,7 @@ async function run(
   env: NodeJS.ProcessEnv,
   signal: AbortSignal,
   stdin: string | Readable = '',
+  attended = false,
 ): Promise<CliRun> {
   let stdout = '';
   let stderr = '';
@@ -168,7 +172,8 @@ async function run(
         done();
       },
     }),
-    stderrIsTty: false,
+    stderrIsTty: attended,
+    stdinIsTty: attended,
     env,
     user: 'tess',
     signal,

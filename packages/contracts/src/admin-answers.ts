@@ -10,10 +10,10 @@ import {
   ReplayRunView,
   ReplayPlanView,
   EventView,
-  StatsView,
   ReconciliationView,
   AuditEntry,
 } from './admin-views.ts';
+import { StatsView } from './stats-views.ts';
 import {
   BreakerView,
   DeadLetterGroup,

@@ -3,6 +3,7 @@ import { NewToken } from './access-token.ts';
 import { DELIVERY_STATUSES } from './delivery.ts';
 import { EndpointPatch, NewEndpointSettings, OVERLAP_MAX_MS } from './endpoint.ts';
 import { FAILURE_CLASSES } from './failure-class.ts';
+import { HISTORY_RANGE_NAMES } from './history.ts';
 import { erpDestination } from './ids.ts';
 import { operatorName } from './operator.ts';
 import { REPLAYABLE_STATUSES } from './replay-run.ts';
@@ -89,6 +90,13 @@ export const QUERIES = {
     .strictObject({ operator, endpoint: id.optional(), target: name.optional(), limit, cursor })
     .refine(oneDestination, ONE_DESTINATION),
   event: z.strictObject({ operator, body: flag.default(false) }),
+  stats: z.strictObject({
+    operator,
+    history: z
+      .enum(HISTORY_RANGE_NAMES)
+      .optional()
+      .describe('For a token of every operator: the history of so long, at most 360 points.'),
+  }),
   sources: z.strictObject({
     operator,
     unusedForMs: z.coerce

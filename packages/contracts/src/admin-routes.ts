@@ -223,7 +223,7 @@ export const ADMIN_ROUTES = {
     path: '/stats',
     summary: 'Counters of an operator, and of the fleet for a token of every operator',
     access: 'read',
-    query: QUERIES.plain,
+    query: QUERIES.stats,
     answer: ANSWERS.stats,
     status: 200,
   },

@@ -195,25 +195,6 @@ export const EventView = z
   })
   .meta({ id: 'EventDetail' });
 
-export const StatsView = z
-  .object({
-    operator: z.string(),
-    deliveries: z.record(z.string(), z.int()).describe('Status -> deliveries now.'),
-    sources: z.array(z.object({ source: z.string(), accepted: z.int(), unrouted: z.int() })),
-    fleet: z
-      .object({
-        deliveries: z.record(z.string(), z.record(z.string(), z.int())),
-        targets: z.array(
-          z.object({ target: z.string(), expected: z.int(), postings: z.int(), resolved: z.int() }),
-        ),
-        interrupted: z.int(),
-        autoPauses: z.int(),
-      })
-      .nullable()
-      .describe('Of all operators; null for a token of one.'),
-  })
-  .meta({ id: 'Stats' });
-
 const ReconciliationFinding = z
   .object({
     kind: z.enum(FINDING_KINDS),
@@ -247,7 +228,15 @@ export const ReconciliationView = z
     complete: z.boolean().describe('False: there were more findings than are kept (1,000 of a target).'),
     findings: z.array(ReconciliationFinding).describe('The first 200.'),
     fleet: z
-      .object({ events: z.int(), deliveries: z.int(), open: z.int(), tookMs: z.number() })
+      .object({
+        events: z.int(),
+        deliveries: z.int(),
+        open: z.int(),
+        tookMs: z.number(),
+        deep: z
+          .object({ kind: z.enum(['off', 'done', 'skipped']), reason: z.string().optional() })
+          .describe('Whether this run compared the ERP too, and why not.'),
+      })
       .nullable()
       .describe('What was looked at, of all operators; null for one operator.'),
   })

@@ -12,6 +12,7 @@ import type { Keyspace } from '@breakwater/store/keys';
 import type { Go } from '@breakwater/store/go';
 import type { EndInput, Transitions } from '@breakwater/store/transitions';
 import { type AttemptClock, startClock } from './attempt-clock.ts';
+import { type BodyMemory, createBodyMemory } from './body-memory.ts';
 import { createTurns, type Turns } from './turns.ts';
 
 /** Makes one attempt. Expected trouble is a result; a throw is a bug and is recorded as class `internal`. */
@@ -30,9 +31,13 @@ export interface AttemptDeps {
   readonly wakeGatesIn: (ms: number) => void;
   /** What is not a first attempt takes turns, so that a flood of it leaves the process to first attempts. One line for a process. */
   readonly turns?: Turns;
+  /** What attempts may hold of events at once. One for a process. */
+  readonly memory?: BodyMemory;
   /** Aborted when the process stops: no further delivery is taken over in hand. */
   readonly signal: AbortSignal;
 }
+
+type ReadyDeps = AttemptDeps & { readonly memory: BodyMemory };
 
 /** A waiter is taken over in hand only after a fast attempt ... */
 const HAND_OFF_AFTER_MS = 500;
@@ -44,9 +49,10 @@ const HAND_OFF_FOR_MS = 10_000;
  * never throws for a failed delivery; what it does not finish, the sweeper finds. `behind`: it rang behind first attempts.
  */
 export function createAttempts(
-  deps: AttemptDeps,
+  given: AttemptDeps,
 ): (delivery: string, alarmId: string, behind: boolean) => Promise<AlarmAnswer> {
-  const turns = deps.turns ?? createTurns();
+  const turns = given.turns ?? createTurns();
+  const deps = { ...given, memory: given.memory ?? createBodyMemory() };
   return async (delivery, alarmId, behind) => {
     let turn = behind ? await turns.take() : undefined;
     try {
@@ -102,7 +108,7 @@ function sampleFor(result: AttemptResult): ResponseSample | undefined {
 
 /** Makes one attempt and records it. Resolves to a waiter that was started in the same step, if one was. */
 async function runAttempt(
-  deps: AttemptDeps,
+  deps: ReadyDeps,
   go: Go,
   clock: AttemptClock,
   mayHandOff: boolean,
@@ -142,6 +148,11 @@ async function tolerate({ logger }: AttemptDeps, go: Go, work: Promise<unknown>)
   );
 }
 
+const NO_MEMORY: AttemptResult = {
+  kind: 'deferred',
+  message: 'large events are being sent; this one waits',
+};
+
 /** There is nothing to send and nothing to look up, now or later: a person's, and no failure of the destination. */
 const EVENT_LOST: AttemptResult = {
   kind: 'rejected',
@@ -152,19 +163,23 @@ const EVENT_LOST: AttemptResult = {
 };
 
 async function perform(
-  deps: AttemptDeps,
+  deps: ReadyDeps,
   go: Go,
   clock: AttemptClock,
 ): Promise<{ result: AttemptResult; durationMs: number; event: EventRecord | undefined }> {
   const started = performance.now();
   let result: AttemptResult;
   let event: EventRecord | undefined;
+  const release = await deps.memory.take(go.bodyBytes, deps.signal);
+  if (!release) return { result: NO_MEMORY, durationMs: performance.now() - started, event };
   try {
     event = await readEvent(deps.redis, deps.keys, parseDeliveryId(go.delivery)?.event ?? '');
     result = event ? await deps.perform(go, event, clock) : EVENT_LOST;
   } catch (error) {
     deps.logger.error({ err: error, ...idsOf(go, event) }, 'an attempt failed inside Breakwater');
     result = { kind: 'unknown', code: 'internal', message: messageOf(error) };
+  } finally {
+    release();
   }
   return { result, durationMs: performance.now() - started, event };
 }

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import type { EventContent } from './event-content.ts';
+import { type EventContent, withoutMark } from './event-content.ts';
 
 /**
  * The body that an endpoint gets: `{"id","type","timestamp","data"}`, where `data` is the source's own bytes, spliced in
@@ -17,13 +17,8 @@ export function envelope(event: EventContent): Buffer {
   return Buffer.concat([Buffer.from(`${head},"data":`), ...dataOf(event), Buffer.from('}')]);
 }
 
-const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
-
 function dataOf(event: EventContent): Buffer[] {
-  if (event.json) {
-    // A byte order mark is allowed in front of a JSON text at best, never in the middle of one.
-    return [event.body.subarray(0, 3).equals(BYTE_ORDER_MARK) ? event.body.subarray(3) : event.body];
-  }
+  if (event.isJson) return [withoutMark(event.body)];
   if (isUtf8(event.body)) return [Buffer.from(JSON.stringify(event.body.toString('utf8')))];
   return [Buffer.from(`${JSON.stringify(event.body.toString('base64'))},"dataEncoding":"base64"`)];
 }

@@ -8,26 +8,51 @@ import type { EndpointRecord } from '@breakwater/store/endpoints';
 import type { PlanEntry } from '@breakwater/store/transitions';
 import type { EventContent } from './event-content.ts';
 
+/** Does planning read values of the body? */
+export function planReadsBody(
+  event: Pick<EventContent, 'source' | 'type'>,
+  config: BreakwaterConfig,
+  targets: ReadonlyMap<string, ReadyErpTarget>,
+): boolean {
+  return config.routes.some((route) => {
+    const target = routedTo(route, event, targets)?.config;
+    return target?.serialKey !== undefined || target?.reference !== undefined;
+  });
+}
+
+/** The target of a route that wants the event. The configuration was checked: a route names a target that exists. */
+const routedTo = (
+  route: BreakwaterConfig['routes'][number],
+  event: Pick<EventContent, 'source' | 'type'>,
+  targets: ReadonlyMap<string, ReadyErpTarget>,
+): ReadyErpTarget | undefined =>
+  route.source === event.source && route.types.some((type) => typeMatches(type, event.type))
+    ? targets.get(route.target)
+    : undefined;
+
 /**
  * Where an event goes: ERP targets by the routes of the configuration, endpoints by what they ask for. The store keeps
- * the first plan of an event for ever, so this may change with the configuration.
+ * the first plan of an event for ever, so this may change with the configuration. `unreadable`: the body is too large to be
+ * parsed here, so it is planned as one without key and reference; its attempt says so, or has more memory.
  */
 export async function planEvent(
   event: EventContent,
   config: BreakwaterConfig,
   targets: ReadonlyMap<string, ReadyErpTarget>,
   endpoints: readonly EndpointRecord[],
+  unreadable = false,
 ): Promise<PlanEntry[]> {
   const plan = new Map<string, PlanEntry>();
   for (const route of config.routes) {
-    if (route.source !== event.source || !route.types.some((type) => typeMatches(type, event.type))) continue;
-    const target = targets.get(route.target);
-    if (!target) continue; // the configuration was checked: a route names a target that exists
+    const target = routedTo(route, event, targets);
+    if (!target) continue;
     const destination = erpDestination(route.target);
     plan.set(destination, {
       d: destination,
-      ...serialGate(destination, target.config.serialKey?.pointer, event),
-      ...(target.config.reference !== undefined && (await mappedReference(target.mapping, event))),
+      ...(!unreadable && serialGate(destination, target.config.serialKey?.pointer, event)),
+      ...(!unreadable &&
+        target.config.reference !== undefined &&
+        (await mappedReference(target.mapping, event))),
     });
   }
   for (const endpoint of endpoints) {

@@ -1,6 +1,8 @@
 import type { BreakwaterConfig } from '@breakwater/contracts/config';
 import { messageOf } from '@breakwater/runtime/errors';
 import type { Logger } from '@breakwater/runtime/logger';
+import type { AckTotal } from '@breakwater/runtime/metrics-ingest';
+import { noteAcks } from '@breakwater/store/acks';
 import { closeRedis, connectRedis } from '@breakwater/store/connection';
 import { createKeyspace } from '@breakwater/store/keys';
 import {
@@ -10,6 +12,7 @@ import {
   noteSourceUse,
   type SecretName,
 } from '@breakwater/store/source-use';
+import { createAckReader } from './ack-times.ts';
 
 /** A verified request. */
 export interface SeenRequest {
@@ -34,6 +37,8 @@ export interface SourceRecorderOptions {
   readonly keyPrefix: string;
   readonly sources: BreakwaterConfig['sources'];
   readonly logger: Logger;
+  /** How long acknowledgements took, as the metric counts it; the console shows it of all processes together. */
+  readonly acknowledgements?: () => Promise<readonly AckTotal[]>;
   readonly everyMs?: number;
 }
 
@@ -89,9 +94,12 @@ export function createSourceRecorder(options: SourceRecorderOptions): SourceReco
       throw error;
     }
   };
+  const freshAcks = createAckReader(options.acknowledgements ?? (async () => []));
   const tellAll = async (): Promise<void> => {
+    const acks = await freshAcks(); // untold ones are given up: told later they would be of another minute
     if (redis.status !== 'ready') return;
     try {
+      await noteAcks(redis, keys, acks);
       for (const source of unknown) await announce(source);
       const due = [...untold]; // what comes meanwhile waits for the next turn, or a busy source would be told without end
       for (const [source, seen] of due) await tell(source, seen);

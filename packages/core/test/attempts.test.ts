@@ -3,6 +3,7 @@ import type { AttemptResult } from '@breakwater/contracts/attempt-result';
 import { readDelivery } from '@breakwater/store/deliveries';
 import type { Go } from '@breakwater/store/go';
 import { createAttempts } from '../src/attempts.ts';
+import { createBodyMemory } from '../src/body-memory.ts';
 import { createTurns } from '../src/turns.ts';
 import { waitUntil } from '../../../test/support/wait-until.ts';
 import { openWork } from './support/deliveries.ts';
@@ -10,7 +11,7 @@ import { openWork } from './support/deliveries.ts';
 /** Rings alarms with a performer that answers as told and writes down what it was asked. */
 function rig(
   perform: (go: Go) => Promise<AttemptResult> | AttemptResult,
-  { signal = new AbortController().signal, turns = createTurns() } = {},
+  { signal = new AbortController().signal, turns = createTurns(), memory = createBodyMemory() } = {},
 ) {
   const work = openWork();
   const made: Go[] = [];
@@ -20,6 +21,7 @@ function rig(
     signal,
     wakeGatesIn: () => undefined,
     turns,
+    memory,
     perform: async (go) => {
       made.push(go);
       return perform(go);
@@ -171,4 +173,33 @@ test('a flood of retries that hang leaves the process to first attempts: those t
   hang.resolve(SENT);
   await Promise.all(rung);
   expect(made).toHaveLength(3);
+});
+
+test('an event that there is no memory for waits without an attempt, and no ordinary event waits for it', async () => {
+  const answer = Promise.withResolvers<AttemptResult>();
+  const memory = createBodyMemory(1_000_000); // one large event at a time
+  const work = rig((go) => (go.bodyBytes > 1_048_576 ? answer.promise : SENT), { memory });
+  const large = 'x'.repeat(2_000_000);
+  const [first, second] = [
+    await work.delivery(undefined, large),
+    await work.delivery(undefined, large),
+  ] as const;
+  const ringing = work.ring(`${first}-1`);
+  await waitUntil(() => work.made.length === 1, { what: 'the first to be sent' });
+  const waiting = work.ring(`${second}-1`);
+  const ordinary = await work.delivery(undefined, 'x'.repeat(20_000));
+  await work.ring(`${ordinary}-1`);
+  expect(await work.status(ordinary)).toBe('sent');
+  await waiting; // gave up
+  expect(work.made.map(({ delivery }) => delivery)).toEqual([first, ordinary]);
+  expect(await readDelivery(work.redis, work.keys, 'default', second)).toMatchObject({
+    status: 'pending',
+    inFlight: false,
+    scheduleMade: 0,
+    attempts: [],
+  });
+  expect(await work.redis.zscore(work.keys.alarms('deliveries'), `${second}-2`)).not.toBeNull();
+  answer.resolve(SENT);
+  await ringing;
+  expect(await work.status(first)).toBe('sent');
 });

@@ -2,12 +2,15 @@ import { expect, test } from '@jest/globals';
 import { BreakwaterConfig } from '@breakwater/contracts/config';
 import { eventKey } from '@breakwater/contracts/ids';
 import type { EventJob } from '@breakwater/contracts/jobs';
+import { createErpTargets } from '@breakwater/erp/targets';
+import { createHttpClient } from '@breakwater/http/client';
 import { createLogger, type Logger } from '@breakwater/runtime/logger';
 import { readEvent } from '@breakwater/store/events';
 import { createSecretBox } from '@breakwater/store/secret-box';
 import { addEndpoint, type NewEndpoint } from '../src/endpoints.ts';
 import { createFanOut } from '../src/fan-out.ts';
 import { toEventJob } from '../src/unrouted.ts';
+import { afterwards } from './support/acceptor.ts';
 import { openWork } from './support/deliveries.ts';
 import { openEndpoints } from './support/endpoints.ts';
 
@@ -115,4 +118,65 @@ test('a source without a route fills no log: its events are counted, and twenty 
   expect(told.filter((source) => source === 'noisy')).toHaveLength(20);
   expect(told.filter((source) => source === 'other')).toHaveLength(1);
   expect(await work.redis.zcard(work.keys.unrouted)).toBe(41);
+});
+
+const SHOP_TO_ERP = {
+  routes: [{ source: 'shop', types: ['*'], target: 'erp' }],
+  sources: {
+    shop: {
+      secrets: [{ id: 'a', value: 'a-secret-that-is-long-enough' }],
+      auth: {
+        kind: 'signature',
+        algorithm: 'hmac-sha256',
+        signature: { header: 'x-signature', encoding: 'hex' },
+        signed: ['body'],
+      },
+      eventId: { pointer: '/id' },
+    },
+  },
+  erpTargets: {
+    erp: {
+      owner: 'team',
+      document: '{ "id": eventId }',
+      serialKey: { pointer: '/warehouse' },
+      adapter: {
+        kind: 'http',
+        baseUrl: 'http://127.0.0.1:9',
+        post: { method: 'POST', path: '"/"', answers: { posted: [201] } },
+      },
+    },
+  },
+};
+
+test('events that would fill the memory once they are parsed are planned in turn; one too large for it goes out without its key', async () => {
+  const work = openWork();
+  const config = BreakwaterConfig.parse(SHOP_TO_ERP);
+  const client = createHttpClient({});
+  afterwards(() => client.close());
+  const targets = createErpTargets(config, client);
+  const large = (eventId: string, objects: number): EventJob => ({
+    v: 1,
+    operator: 'default',
+    source: 'shop',
+    eventId,
+    type: 't',
+    entity: '',
+    contentType: 'application/json',
+    receivedAt: 1,
+    encoding: 'utf8',
+    body: JSON.stringify({ warehouse: 'w', lines: Array.from({ length: objects }, () => ({})) }),
+  });
+  const planOf = async (eventId: string) =>
+    (await readEvent(work.redis, work.keys, eventKey('default', 'shop', eventId)))?.plan;
+  const errors: string[] = [];
+  const logger: Logger = Object.assign(Object.create(createLogger({ service: 'test', level: 'silent' })), {
+    error: (_facts: unknown, message: string) => void errors.push(message),
+  });
+  const fanOut = createFanOut({ ...work, logger, config, targets, heapBytes: 10_000_000 });
+  const turns = ['a', 'b', 'c'];
+  await Promise.all([...turns.map((id) => fanOut(large(id, 30_000))), fanOut(large('too large', 100_000))]);
+  for (const id of turns)
+    expect(await planOf(id)).toEqual([{ d: 'erp_erp', k: expect.stringMatching(/^erp_erp\/./) }]);
+  expect(await planOf('too large')).toEqual([{ d: 'erp_erp' }]);
+  expect(errors).toEqual([expect.stringContaining('too large to be parsed')]);
 });

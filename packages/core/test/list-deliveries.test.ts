@@ -163,11 +163,12 @@ test('no combination of filters costs more commands with 100,000 deliveries than
   const redis = connect(own.url);
   const { record, fail, page, all } = openList(redis);
   const destinations = many(1_000);
-  const [rare = ''] = await record(many(1), { type: 'rare.thing', source: 'bank' });
+  await record(many(1), { source: 'bank' });
+  const oldest = await record(destinations, { eventId: 'e0', type: 'rare.thing' });
   const made = await Promise.all(
-    Array.from({ length: 100 }, async (_, n) => record(destinations, { eventId: `e${n}` })),
+    Array.from({ length: 99 }, async (_, n) => record(destinations, { eventId: `e${n + 1}` })),
   );
-  const failed = made.flatMap((ids) => ids.slice(0, 20));
+  const failed = [oldest, ...made].flatMap((ids) => ids.slice(0, 20));
   await Promise.all(failed.map(async (id, n) => fail(id, n % 10 === 0 ? 'timeout_response' : 'http_5xx')));
   const commands = async (): Promise<number> =>
     [...(await redis.info('commandstats')).matchAll(/^cmdstat_(?!info)[^:]+:calls=(\d+)/gm)].reduce(
@@ -175,19 +176,19 @@ test('no combination of filters costs more commands with 100,000 deliveries than
       0,
     );
   const choices: Record<string, readonly unknown[]> = {
-    status: [undefined, 'pending', 'sent', ['failed', 'held']],
+    status: [undefined, 'pending', ['failed', 'held']],
     type: ['nobody.*'], // fits nothing: the most that a page has to look at
     failureClass: [undefined, 'http_5xx'],
     destination: [undefined, destinations[7]],
     source: [undefined, 'shop'],
-    eventId: [undefined, 'e2'],
   };
   let queries: Partial<DeliveryQuery>[] = [{}];
   for (const [name, values] of Object.entries(choices))
     queries = queries.flatMap((each) =>
       values.map((value) => (value === undefined ? each : { ...each, [name]: value })),
     );
-  expect(queries).toHaveLength(64);
+  queries.push({ eventId: 'e2' }, { eventId: 'e2', status: 'sent', type: 'nobody.*' });
+  expect(queries).toHaveLength(26);
   for (const query of queries) {
     const before = await commands();
     const { scanned } = await page(query);
@@ -196,10 +197,16 @@ test('no combination of filters costs more commands with 100,000 deliveries than
     // Two reads for each entry; a page of each of two indexes is a script of at most 36 reads for each hundred of them.
     expect([query, spent <= 2 * SCAN_MAX + 2 * 36 * 10 + 50 ? 'bounded' : spent]).toEqual([query, 'bounded']);
   }
-  // Short pages are no end: what fits is found, however many pages hold nothing.
-  expect((await page({ type: 'rare.*', source: 'shop' })).deliveries).toEqual([]);
-  expect(await all({ type: 'rare.*' })).toEqual([rare]);
+  // Short pages are no end: what fits is found, however many entries in front of it do not fit.
+  const query = { type: 'rare.*', failureClass: 'http_5xx' };
+  expect((await page(query)).deliveries).toEqual([]);
+  expect((await all(query)).toSorted()).toEqual(
+    oldest
+      .slice(0, 20)
+      .filter((_, n) => n % 10 !== 0)
+      .toSorted(),
+  );
   const timeouts = failed.filter((_, n) => n % 10 === 0);
   const found = await all({ status: ['failed', 'pending'], failureClass: 'timeout_response' });
   expect(found.toSorted()).toEqual(timeouts.toSorted());
-}, 120_000);
+}, 180_000);

@@ -70,6 +70,7 @@ const GO: Go = {
   doubt: false,
   lookupFor: '',
   leaseMs: 60_000,
+  bodyBytes: 0,
   probe: false,
 };
 const EVENT = {

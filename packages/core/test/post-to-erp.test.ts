@@ -56,6 +56,7 @@ const attempt = (begunMs: number, writeMs: number): ReturnType<Performer> => {
     doubt: false,
     lookupFor: '',
     leaseMs: LEASE_MS,
+    bodyBytes: 0,
     probe: false,
   } as const;
   const event = {

@@ -74,6 +74,7 @@ async function attempt(status: string, trigger: 'schedule' | 'replay') {
     doubt: false,
     lookupFor: '',
     leaseMs: 15_000,
+    bodyBytes: 0,
     probe: false,
   };
   const record = {

@@ -17,6 +17,8 @@ const WELL_KNOWN: readonly LinearPattern[] = [
   CREDENTIALS,
   String.raw`"${SECRET_FIELD}"\s*:\s*"((?:[^"\\]|\\.)+)`, // without its closing quote: it may be beyond the sample
   String.raw`(?:^|[?&\s])${SECRET_FIELD}=([^&\s"']+)`,
+  String.raw`<(?:[\w.-]+:)?${SECRET_FIELD}(?:\s[^<>]*)?>(?:<!\[CDATA\[)?([^<]+)`, // XML, SOAP
+  String.raw`\b[a-z][\w+.-]*://[^\s/?#@:"'<>]*:([^\s/?#"'<>]+)@`, // credentials in a URL
 ].map((source) => linearPattern(source, { ignoreCase: true }));
 
 const WELL_KNOWN_TOKENS: readonly LinearPattern[] = [

@@ -21,6 +21,11 @@ test.each([
   ['{"password":"hunter2","user":"ann"}', '{"password":"[redacted]","user":"ann"}'],
   ['{"API_KEY": "a\\"b", "n": 1}', '{"API_KEY": "[redacted]", "n": 1}'],
   ['grant=x&client_secret=s3cr3t&y=1', 'grant=x&client_secret=[redacted]&y=1'],
+  ['<user>ann</user><password>hunter2</password>', '<user>ann</user><password>[redacted]</password>'],
+  ['<w:Password Type="t">hunter2</w:Password>', '<w:Password Type="t">[redacted]</w:Password>'],
+  ['<secret><![CDATA[hunter2]]></secret>', '<secret><![CDATA[[redacted]</secret>'],
+  ['at postgres://app:hunter2@db:5432/x?a=1', 'at postgres://app:[redacted]@db:5432/x?a=1'],
+  ['redis://:hunt@er2@cache', 'redis://:[redacted]@cache'],
   ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw is old', '[redacted] is old'],
   ['expected v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=', 'expected [redacted]'],
   [['key sk', 'live', '0123456789abcdef'].join('_'), 'key [redacted]'],
@@ -41,6 +46,8 @@ test.each([
   'order 1234567890123456 of 2026-03-01 12:00:00',
   'the secret does not match, the token is too old',
   'password too short',
+  '<passwordPolicy>eight letters</passwordPolicy>',
+  'https://example.com:8080/a@b see mailto:ann@example.com',
 ])('%j is no secret and is kept', (body) => {
   expect(textOf(body)).toBe(body);
 });
@@ -80,6 +87,8 @@ test('no well-known secret is half kept where the sample or what was read of the
     JWT,
     'Bearer abcdefghij0123456789',
     '"password":"hunter2hunter2"',
+    '<password>hunter2hunter2</password>',
+    'amqp://a:hunter2hunter2@b',
   ]) {
     for (const end of [1_024, SAMPLE_READ_BYTES]) {
       for (let before = end - secret.length - 1; before <= end; before += 1) {

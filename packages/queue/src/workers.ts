@@ -1,3 +1,4 @@
+import { getHeapStatistics } from 'node:v8';
 import {
   type AlarmJob,
   decodeAlarmJob,
@@ -24,6 +25,8 @@ interface Common {
   readonly keys: Keyspace;
   readonly concurrency: number;
   readonly logger: Logger;
+  /** For payloads of events in hand; a part of this process' heap by default. */
+  readonly payloadBytes?: number;
 }
 
 const COMMON_OPTIONS = {
@@ -42,11 +45,12 @@ const COMMON_OPTIONS = {
  * looks at the resource later than all of them. A notification that comes after that is an event of its own.
  */
 export function startEventWorker(options: Common, handle: (job: EventJob) => Promise<void>): WorkerHandle {
-  return startWorker(options, QUEUES.events, async (job) => {
+  const fanOut = async (job: Job<unknown>): Promise<void> => {
     const event = decode(job, decodeEventJob);
     if (event.v === 3) await job.removeDeduplicationKey(); // only where it is still this job's
     await handle(event);
-  });
+  };
+  return startWorker(options, QUEUES.events, fanOut, PayloadWorker);
 }
 
 /**
@@ -95,12 +99,69 @@ class PatientWorker extends Worker<unknown> {
   }
 }
 
+/**
+ * Jobs are taken before anybody knows how large they are, and twenty of the largest events would end the process, and the
+ * one that is started next. So while those in hand are large, none is taken beside them. BullMQ's loop takes one by one.
+ * The end of a job takes the next one in the same step, which is what makes it fast; for a while after a large event only
+ * one end at a time does, since those come in crowds.
+ */
+class PayloadWorker extends PatientWorker {
+  payloadBytes = (getHeapStatistics().heap_size_limit * SHARE_OF_HEAP) / COPIES;
+  readonly #places = this.concurrency;
+  readonly #sizes = new Map<string, number>();
+  #held = 0;
+  #taking = 0;
+  #carefulUntil = 0;
+
+  protected override createJob(...[json, id]: Parameters<Worker<unknown>['createJob']>) {
+    this.letGo(id); // one that came back
+    this.#sizes.set(id, json.data.length);
+    this.#hold(json.data.length);
+    return super.createJob(json, id);
+  }
+
+  override async processJob(...[job, token, mayTake]: Parameters<Worker<unknown>['processJob']>) {
+    let taker = false;
+    try {
+      return await super.processJob(job, token, () => {
+        this.letGo(job.id);
+        const careful = performance.now() < this.#carefulUntil;
+        if (taker || (careful && this.#taking > 0) || mayTake?.() === false) return false;
+        this.#taking += 1;
+        return (taker = true);
+      });
+    } finally {
+      this.letGo(job.id);
+      if (taker) this.#taking -= 1;
+    }
+  }
+
+  letGo(id = ''): void {
+    this.#hold(-(this.#sizes.get(id) ?? 0));
+    this.#sizes.delete(id);
+  }
+
+  #hold(bytes: number): void {
+    this.#held += bytes;
+    const full = this.#held > this.payloadBytes;
+    if (full) this.#carefulUntil = performance.now() + CAREFUL_FOR_MS;
+    this.concurrency = full ? 1 : this.#places;
+  }
+}
+
+/** Of the heap, for payloads of jobs in hand ... */
+const SHARE_OF_HEAP = 0.15;
+/** ... which are held as text, as what it says, as bytes, and on their way back to Redis. */
+const COPIES = 4;
+const CAREFUL_FOR_MS = 60_000;
+
 function startWorker(
   options: Common,
   name: string,
   process: (job: Job<unknown>, token?: string) => Promise<void>,
+  Kind: typeof PatientWorker = PatientWorker,
 ): WorkerHandle {
-  const { redis, keys, concurrency, logger } = options;
+  const { redis, keys, concurrency, logger, payloadBytes } = options;
   let inHand = 0;
   const workerOptions: WorkerOptions = {
     connection: redis,
@@ -108,7 +169,7 @@ function startWorker(
     concurrency,
     ...COMMON_OPTIONS,
   };
-  const worker = new PatientWorker(
+  const worker = new Kind(
     name,
     async (job, token) => {
       inHand += 1;
@@ -120,6 +181,7 @@ function startWorker(
     },
     workerOptions,
   );
+  if (payloadBytes !== undefined && worker instanceof PayloadWorker) worker.payloadBytes = payloadBytes;
   quiet(worker, logger);
   worker.on('failed', (job, error) => {
     const facts = { queue: name, job: job?.id, reason: messageOf(error) };

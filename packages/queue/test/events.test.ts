@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 import { newId } from '@breakwater/contracts/ids';
 import type { EventJob } from '@breakwater/contracts/jobs';
 import { Queue } from 'bullmq';
+import { pause } from '@breakwater/runtime/poll';
 import { waitUntil } from '../../../test/support/wait-until.ts';
 import { createEventProducer } from '../src/event-producer.ts';
 import { createQueueMaintenance } from '../src/maintenance.ts';
@@ -23,9 +24,12 @@ function open() {
     queue,
     add: (job: EventJob, jobId = `j${newId()}`, dedupe = newId()) =>
       producer.add(job, jobId, { id: dedupe, ttlMs: 60_000 }),
-    work: (handle: (job: EventJob) => Promise<void>) => {
+    work: (
+      handle: (job: EventJob) => Promise<void>,
+      options: { concurrency?: number; payloadBytes?: number } = {},
+    ) => {
       const worker = startEventWorker(
-        { redis: connect('worker'), keys, concurrency: 1, logger: silent },
+        { redis: connect('worker'), keys, concurrency: 1, logger: silent, ...options },
         handle,
       );
       afterwards(() => worker.close());
@@ -163,4 +167,31 @@ test('a shadow of a dead letter is made once and taken away once', async () => {
   expect(await jobs()).toBe(1);
   for (let times = 0; times < 2; times += 1) await maintenance.shadow(job.delivery, undefined);
   expect(await jobs()).toBe(0);
+});
+
+test('large events are taken a few at a time, since twenty of them would end the process; small ones together', async () => {
+  const { add, work } = open();
+  const large = 'x'.repeat(100_000);
+  const order = [large, large, '', '', '', '', large, large, large, large, large];
+  const together = Promise.withResolvers<void>(); // the small ones end in one moment
+  for (const [index, body] of order.entries()) await add({ ...eventJob(`e${index}`), body });
+  let bytes = 0;
+  let [mostBytes, mostSmall, inHand, done] = [0, 0, 0, 0];
+  work(
+    async (job) => {
+      bytes += job.body.length;
+      inHand += 1;
+      mostBytes = Math.max(mostBytes, bytes);
+      if (job.body === '') mostSmall = Math.max(mostSmall, inHand);
+      if (inHand === 4) together.resolve();
+      await (job.body === '' ? together.promise : pause(20));
+      bytes -= job.body.length;
+      inHand -= 1;
+      done += 1;
+    },
+    { concurrency: 4, payloadBytes: 50_000 },
+  );
+  await waitUntil(() => done === order.length, { what: 'all events' });
+  expect(mostSmall).toBe(4);
+  expect(mostBytes).toBeLessThanOrEqual(2 * large.length); // one by the loop, one by an end
 });

@@ -86,6 +86,7 @@ export const ERROR_CODES = {
     remedy: 'Wait until one has ended (replays list), or cancel one (replays cancel <run>) and start again.',
   },
   form_foreign: { status: 403, remedy: 'Open the page here again and send its own form.' },
+  not_confirmed: { status: 409, remedy: 'Answer y, or add --yes to do it without being asked.' },
 } as const satisfies Record<string, { status: number; remedy: string }>;
 export type ErrorCode = keyof typeof ERROR_CODES;
 

@@ -36,7 +36,15 @@ const SIGNATURE_CODES = [
  * 1 ms to 2 s, the limit for answering at all. 10 ms and 150 ms are the two promises about acknowledgements (p99 at half
  * of saturation, and every one in a storm): a bucket's own bound is exact, a quantile between bounds is interpolated.
  */
-const ACK_BUCKETS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1, 2];
+export const ACK_BUCKETS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1, 2] as const;
+
+/** One bucket of the metric, as Prometheus has it: it holds the smaller ones too. */
+export interface AckTotal {
+  readonly source: string;
+  /** Upper bound in seconds; `+Inf` for all. */
+  readonly le: string;
+  readonly total: number;
+}
 
 export interface IngestMetrics {
   /** One more webhook of a source, or of UNKNOWN_SOURCE. */
@@ -47,6 +55,8 @@ export interface IngestMetrics {
   readonly refused: (source: string, code: ErrorCode) => void;
   /** Seconds from a request's headers to its acknowledgement, its upload included: what the provider waits for. */
   readonly acknowledged: (source: string, seconds: number) => void;
+  /** What `ack_duration_seconds` shows now: acknowledgements since the start that took `le` seconds at most. */
+  readonly acknowledgements: () => Promise<AckTotal[]>;
   /** Exports whether Redis' settings are durable: 1, or 0 where they are weaker (also where that is tolerated) or not known. */
   readonly watchDurable: (durable: () => boolean) => void;
 }
@@ -72,7 +82,7 @@ export function createIngestMetrics(registry: Registry, sources: readonly string
     name: 'breakwater_ack_duration_seconds',
     help: 'Seconds from the headers of a webhook to its acknowledgement (2xx).',
     labelNames: ['source'] as const,
-    buckets: ACK_BUCKETS_S,
+    buckets: [...ACK_BUCKETS_S],
     registers: [registry],
   });
   const quarantined = new Counter({
@@ -94,6 +104,14 @@ export function createIngestMetrics(registry: Registry, sources: readonly string
     quarantined: (source, reason) => quarantined.inc({ source, reason }),
     refused: (source, code) => refused.inc({ source, code }),
     acknowledged: (source, seconds) => ackDuration.observe({ source }, seconds),
+    async acknowledgements() {
+      const { values } = await ackDuration.get();
+      return values.flatMap(({ metricName, labels, value }) => {
+        if (metricName?.endsWith('_bucket') !== true) return [];
+        const { source, le } = labels as Record<string, string | number>; // `le` is the library's own
+        return [{ source: String(source), le: String(le), total: value }];
+      });
+    },
     watchDurable(durable) {
       const gauge = new Gauge({
         name: 'breakwater_redis_durable',

@@ -18,11 +18,13 @@ export interface Go {
   readonly leaseMs: number;
   /** This attempt decides whether the breaker closes. */
   readonly probe: boolean;
+  /** Length of the event's body as it is stored (base64 where it is no UTF-8): what reading it will take. */
+  readonly bodyBytes: number;
 }
 
 /** Reads `{'go', ...}`. */
 export function readGo(delivery: string, alarmId: string, reply: readonly ScriptReply[]): Go {
-  const [, attempt, trigger, scheduleMade, reference, doubt, lookupFor, leaseMs, probe] = reply;
+  const [, attempt, trigger, scheduleMade, reference, doubt, lookupFor, leaseMs, probe, bodyBytes] = reply;
   return {
     delivery,
     alarmId,
@@ -34,6 +36,7 @@ export function readGo(delivery: string, alarmId: string, reply: readonly Script
     lookupFor: String(lookupFor),
     leaseMs: Number(leaseMs),
     probe: Number(probe) === 1,
+    bodyBytes: Number(bodyBytes),
   };
 }
 

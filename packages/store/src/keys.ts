@@ -105,6 +105,10 @@ export interface Keyspace {
   readonly removals: string;
   /** stream, ~100,000 entries: who did what, why. */
   readonly audit: string;
+  /** stream, 24 h: what each ERP target was owed and got, every 10 s. */
+  readonly history: string;
+  /** hash, 15 min: acknowledgements of a minute (minutes since the epoch), by source and time they took. */
+  readonly acks: (minute: number) => string;
   /** hash, 90 days after its end: a token, under the SHA-256 of its value. */
   readonly token: (hash: string) => string;
   /** hash token id -> hash of its value. */
@@ -168,6 +172,8 @@ export function createKeyspace(deployment: string): Keyspace {
     endpoints: (operator) => `${prefix}endpoints:${operator}`,
     removals: `${prefix}removals`,
     audit: `${prefix}audit`,
+    history: `${prefix}history`,
+    acks: (minute) => `${prefix}acks:${minute}`,
     token: (hash) => `${prefix}token:${hash}`,
     tokens: `${prefix}tokens`,
     idempotency: (hash) => `${prefix}idempotency:${hash}`,

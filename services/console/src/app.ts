@@ -1,5 +1,6 @@
 import { openDeliveries } from '@breakwater/core/delivery-deps';
 import { countDocuments, type DocumentCount, takeSnapshot } from '@breakwater/core/fleet-snapshot';
+import { figuresOf } from '@breakwater/core/history';
 import { startReconciliation } from '@breakwater/core/reconcile-schedule';
 import { createTokenReader } from '@breakwater/core/token-reader';
 import { createErpTargets, type ReadyErpTarget } from '@breakwater/erp/targets';
@@ -7,7 +8,7 @@ import { createHttpClient } from '@breakwater/http/client';
 import { createGuardedClient } from '@breakwater/http/egress';
 import { createQueueBoard } from '@breakwater/queue/board';
 import { messageOf } from '@breakwater/runtime/errors';
-import { exportFleet, type FleetSnapshot } from '@breakwater/runtime/metrics-fleet';
+import { exportFleet } from '@breakwater/runtime/metrics-fleet';
 import { createRegistry } from '@breakwater/runtime/metrics-process';
 import { startOpsServer } from '@breakwater/runtime/ops-server';
 import { startLoop } from '@breakwater/runtime/poll';
@@ -15,10 +16,12 @@ import { closeServer, listen } from '@breakwater/runtime/listen';
 import type { ServiceContext } from '@breakwater/runtime/service';
 import type { ServiceConfig } from '@breakwater/runtime/service-main';
 import { closeRedis, connectRedis } from '@breakwater/store/connection';
+import { HISTORY_EVERY_MS, noteHistory } from '@breakwater/store/history';
 import { createKeyspace } from '@breakwater/store/keys';
 import { createSecretBox } from '@breakwater/store/secret-box';
-import { createConsole } from './console.ts';
 import { createApiServer } from './api-server.ts';
+import type { ApiDeps, TakenSnapshot } from './call.ts';
+import { createConsole } from './console.ts';
 
 /** Below Prometheus' usual scrape interval of 15 s. */
 const SNAPSHOT_EVERY_MS = 2_000;
@@ -30,22 +33,24 @@ const CLOSE_GRACE_MS = 5_000;
 export interface Timing {
   /** A snapshot this old, ms, is not shown any more: no figure is better than one from before an outage. */
   readonly snapshotValidMs: number;
+  /** Points of the history are so far apart. */
+  readonly historyEveryMs: number;
 }
-const TIMING: Timing = { snapshotValidMs: 30_000 };
+export const TIMING: Timing = { snapshotValidMs: 30_000, historyEveryMs: HISTORY_EVERY_MS };
 
 /** Serves the admin API, exports the ledger, the figures of the whole fleet, once, and reconciles events with postings. */
 export async function start(
   config: ServiceConfig,
   context: ServiceContext,
-  { snapshotValidMs }: Timing = TIMING,
+  { snapshotValidMs, historyEveryMs }: Timing = TIMING,
 ): Promise<{ readonly port: number; readonly opsPort: number }> {
   const { defer, logger } = context;
   const registry = createRegistry();
-  let taken: { snapshot: FleetSnapshot; takenAt: number } | undefined;
-  const ageMs = (): number | undefined => taken && performance.now() - taken.takenAt;
-  const current = (): FleetSnapshot | undefined =>
-    (ageMs() ?? Number.POSITIVE_INFINITY) < snapshotValidMs ? taken?.snapshot : undefined;
-  exportFleet(registry, { latest: current, ageMs });
+  let taken: (TakenSnapshot & { readonly tick: number }) | undefined;
+  const ageMs = (): number | undefined => taken && performance.now() - taken.tick;
+  const current = (): TakenSnapshot | undefined =>
+    (ageMs() ?? Number.POSITIVE_INFINITY) < snapshotValidMs ? taken : undefined;
+  exportFleet(registry, { latest: () => current()?.snapshot, ageMs });
 
   const deliveries = openDeliveries(config, context);
   const ops = await startOpsServer({
@@ -77,13 +82,18 @@ export async function start(
         { ...deliveries, targets, sources, config: config.breakwater },
         counts,
       );
-      taken = { snapshot, takenAt: performance.now() };
+      taken = { snapshot, takenAt: Date.now(), tick: performance.now() };
+      await noteHistory(deliveries.redis, deliveries.keys, figuresOf(snapshot), historyEveryMs);
     },
-    (error) => logger.warn({ reason: messageOf(error) }, 'the ledger could not be read'),
+    (error) =>
+      logger.warn(
+        { reason: messageOf(error) },
+        'the ledger could not be read, or its history not be written',
+      ),
   );
   defer('snapshots', stopSnapshots);
   defer('reconciliation', startReconciliation({ ...deliveries, targets, config: config.breakwater }));
-  const port = await startApi(config, context, deliveries);
+  const port = await startApi(config, context, deliveries, current);
   logger.info({ host: config.host, port, opsPort: ops.port }, 'console listens');
   return { port, opsPort: ops.port };
 }
@@ -92,6 +102,7 @@ async function startApi(
   config: ServiceConfig,
   { defer, logger, signal }: ServiceContext,
   deliveries: ReturnType<typeof openDeliveries>,
+  fleet: ApiDeps['fleet'],
 ): Promise<number> {
   const { breakwater, redisUrl, keyPrefix, host } = config;
   // It fails fast, since a caller waits; and whoever tries tokens is in nobody's way.
@@ -105,7 +116,7 @@ async function startApi(
   const { durability } = config;
   const accepting = { redisUrl, keyPrefix, durability, ingest: breakwater.ingest, logger };
   const listener = createConsole({
-    deps: { ...deliveries, config: breakwater, secrets, client, accepting },
+    deps: { ...deliveries, config: breakwater, secrets, client, accepting, fleet },
     tokenReader: createTokenReader({ redis: tokens, keys: createKeyspace(keyPrefix), logger }),
     board,
     signal,

@@ -3,6 +3,7 @@ import type { BreakwaterConfig } from '@breakwater/contracts/config';
 import type { AcceptorOptions } from '@breakwater/core/accept';
 import type { openDeliveries } from '@breakwater/core/delivery-deps';
 import type { HttpClient } from '@breakwater/http/client';
+import type { FleetSnapshot } from '@breakwater/runtime/metrics-fleet';
 import type { SecretBox } from '@breakwater/store/secret-box';
 import type { z } from 'zod';
 import type { Caller } from './caller.ts';
@@ -13,9 +14,17 @@ export type ApiDeps = ReturnType<typeof openDeliveries> & {
   readonly secrets: SecretBox;
   /** Guarded, for tests of endpoints. */
   readonly client: HttpClient;
+  /** The latest figures of the fleet; undefined while there are none, or they are too old. */
+  readonly fleet: () => TakenSnapshot | undefined;
   /** Where the accept step of ingest is opened, for what was refused and is right today. */
   readonly accepting: AcceptorOptions;
 };
+
+export interface TakenSnapshot {
+  readonly snapshot: FleetSnapshot;
+  /** ms since the epoch. */
+  readonly takenAt: number;
+}
 
 type Route<N extends RouteName> = (typeof ADMIN_ROUTES)[N];
 type BodyOf<N extends RouteName> =

@@ -11,6 +11,7 @@ import { overviewHandlers } from './handlers/overview.ts';
 import { quarantineHandlers } from './handlers/quarantine.ts';
 import { reconciliationHandlers } from './handlers/reconciliation.ts';
 import { replayHandlers } from './handlers/replays.ts';
+import { statsHandlers } from './handlers/stats.ts';
 import { sourceHandlers } from './handlers/sources.ts';
 import { tokenHandlers } from './handlers/tokens.ts';
 import { once } from './idempotency.ts';
@@ -55,6 +56,7 @@ export function createCalls({ deps, deadlineMs, signal: stopping }: CallsOptions
     ...deliveryHandlers(deps),
     ...replayHandlers(deps),
     ...overviewHandlers(deps),
+    ...statsHandlers(deps),
     ...reconciliationHandlers(deps),
     ...sourceHandlers(deps),
     ...quarantineHandlers(deps),

@@ -4,18 +4,22 @@ import { type Finding, noFindings, type ReconciliationSummary } from '@breakwate
 import { changeBulkReplay, startBulkReplay } from '@breakwater/core/bulk-replay';
 import { openDeliveries } from '@breakwater/core/delivery-deps';
 import { addEndpoint } from '@breakwater/core/endpoints';
+import { takeSnapshot } from '@breakwater/core/fleet-snapshot';
+import { figuresOf } from '@breakwater/core/history';
 import { createTokenReader } from '@breakwater/core/token-reader';
 import { createToken } from '@breakwater/core/tokens';
+import { createErpTargets } from '@breakwater/erp/targets';
 import { createQueueBoard } from '@breakwater/queue/board';
 import { createGuardedClient } from '@breakwater/http/egress';
 import { closeServer, listen } from '@breakwater/runtime/listen';
 import { createLogger } from '@breakwater/runtime/logger';
+import { noteHistory } from '@breakwater/store/history';
 import { writeQuarantine } from '@breakwater/store/quarantine';
 import { createSecretBox } from '@breakwater/store/secret-box';
 import { freePort } from '../../../test/support/free-port.ts';
 import { sharedRedisUrl } from '../../../test/support/redis.ts';
 import { type ConsoleOptions, createConsole } from '../src/console.ts';
-import type { ApiDeps } from '../src/call.ts';
+import type { ApiDeps, TakenSnapshot } from '../src/call.ts';
 import { createApiServer } from '../src/api-server.ts';
 
 export const ADMIN = 'the-admin-token';
@@ -74,10 +78,17 @@ export async function startConsole(options: Partial<ConsoleOptions> & { readonly
   );
   const client = createGuardedClient(CONFIG.egress, CONFIG.samples);
   stack.defer(() => client.close());
+  const secrets = createSecretBox(CONFIG.encryptionKeys);
+  const targets = createErpTargets(CONFIG, client);
+  const sources = Object.keys(CONFIG.sources);
+  const takeFleet = async () => ({
+    snapshot: await takeSnapshot({ ...store, targets, sources, config: CONFIG }, new Map()),
+    takenAt: Date.now(),
+  });
+  let taken: TakenSnapshot | undefined;
   const durability = 'relaxed' as const;
   const accepting = { redisUrl, keyPrefix, durability, ingest: CONFIG.ingest, logger };
-  const secrets = createSecretBox(CONFIG.encryptionKeys);
-  const deps = { ...store, config: CONFIG, secrets, client, accepting };
+  const deps = { ...store, config: CONFIG, secrets, client, accepting, fleet: () => taken };
   const { redis, keys } = store;
   await redis.ping(); // before it is ready, callers are sent away
   const board = createQueueBoard(redis, keys, logger);
@@ -123,6 +134,11 @@ export async function startConsole(options: Partial<ConsoleOptions> & { readonly
     ...deps,
     port,
     call,
+    /** Reads the fleet's figures, as the console does every 2 s, and writes them into the history. */
+    async snapshot(): Promise<void> {
+      taken = await takeFleet();
+      await noteHistory(redis, keys, figuresOf(taken.snapshot));
+    },
     /** Makes what is known of tokens grow old. */
     pass: (ms: number) => (now += ms),
     token: async (scope: string, expiresInMs: number | null = null) =>

@@ -1,5 +1,6 @@
 import { BreakwaterConfig } from '@breakwater/contracts/config';
 import { connectRedis, closeRedis } from '@breakwater/store/connection';
+import { createKeyspace } from '@breakwater/store/keys';
 import { createLogger } from '@breakwater/runtime/logger';
 import { expect, test } from '@jest/globals';
 import { startOwnRedis } from '../../../test/support/redis.ts';
@@ -105,7 +106,12 @@ test('before the first event every figure of the ledger is 0 for all that is con
 test('scrapes write nothing, and show the same closed set of series however often they come', async () => {
   const redis = await startOwnRedis();
   afterwards(() => redis.close());
-  const console = await openConsole({ redisUrl: redis.url, keyPrefix: 'bw', breakwater: config });
+  const console = await openConsole({
+    redisUrl: redis.url,
+    keyPrefix: 'bw',
+    breakwater: config,
+    timing: { historyEveryMs: 86_400_000 }, // one point, and then it writes nothing by itself
+  });
   await waitUntil(
     async () => (await console.scrape()).has('breakwater_reconcile_missing{target="receipts"}'),
     {
@@ -115,6 +121,8 @@ test('scrapes write nothing, and show the same closed set of series however ofte
   );
   const reader = connectRedis(redis.url, 'scripts', createLogger({ service: 'test', level: 'silent' }));
   afterwards(() => closeRedis(reader));
+  const { history } = createKeyspace('bw');
+  await waitUntil(async () => (await reader.exists(history)) === 1, { what: 'the point', timeoutMs: 30_000 });
   const writes = async (): Promise<string | undefined> =>
     /^rdb_changes_since_last_save:(\d+)/m.exec(await reader.info('persistence'))?.[1];
   const before = await writes();

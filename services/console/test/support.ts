@@ -1,7 +1,7 @@
 import type { BreakwaterConfig } from '@breakwater/contracts/config';
 import { afterEach } from '@jest/globals';
 import { createLogger } from '@breakwater/runtime/logger';
-import { start, type Timing } from '../src/app.ts';
+import { start, type Timing, TIMING } from '../src/app.ts';
 
 const stack: (() => unknown)[] = [];
 export const afterwards = (close: () => unknown): void => void stack.push(close);
@@ -13,7 +13,7 @@ export interface ConsoleOptions {
   readonly redisUrl: string;
   readonly keyPrefix: string;
   readonly breakwater: BreakwaterConfig;
-  readonly timing?: Timing;
+  readonly timing?: Partial<Timing>;
 }
 
 /** A console as `npm start` runs it, in this process. */
@@ -41,7 +41,7 @@ export async function openConsole({ redisUrl, keyPrefix, breakwater, timing }: C
       signal: stopping.signal,
       defer: (_label, close) => closing.defer(async () => void (await close())),
     },
-    timing,
+    { ...TIMING, ...timing },
   );
   const url = `http://127.0.0.1:${opsPort}`;
   return {

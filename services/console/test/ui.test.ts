@@ -112,6 +112,15 @@ describe('forms', () => {
   });
 });
 
+test('a form that is refused shows its page again, which goes on reading itself', async () => {
+  const operator = await signedIn(await tokenOf('operator:acme'));
+  const path = `/deliveries/${acme.delivery}`;
+  const refused = await operator.send(`${path}/replay`, { csrf: await operator.csrf(), reason: '' });
+  expect(refused.status).toBe(400);
+  const from = /hx-get="([^"]*)"/.exec(refused.text)?.[1] ?? '';
+  expect((await operator.get(from)).text).toContain('id="delivery"');
+});
+
 test("a page of one operator shows nothing of another's, and does not say that it exists", async () => {
   const browser = await signedIn(await tokenOf('operator:acme'));
   const foreign = await browser.get(`/deliveries/${globex.delivery}`);

@@ -35,7 +35,13 @@ export async function start(
   const acceptor = createAcceptor({ redisUrl, keyPrefix, durability, ingest: breakwater.ingest, logger });
   defer('acceptor', () => acceptor.close());
   metrics.watchDurable(() => acceptor.durable());
-  const recorder = createSourceRecorder({ redisUrl, keyPrefix, sources: breakwater.sources, logger });
+  const recorder = createSourceRecorder({
+    redisUrl,
+    keyPrefix,
+    sources: breakwater.sources,
+    acknowledgements: metrics.acknowledgements,
+    logger,
+  });
   defer('source recorder', () => recorder.close());
 
   const quarantine = openQuarantine({

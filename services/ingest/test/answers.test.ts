@@ -151,6 +151,7 @@ const faultIn = (what: 'received' | 'acknowledged'): IngestMetrics => ({
   received: (): void => undefined,
   refused: (): void => undefined,
   acknowledged: (): void => undefined,
+  acknowledgements: async () => [],
   quarantined: (): void => undefined,
   watchDurable: (): void => undefined,
   [what]: (): void => {

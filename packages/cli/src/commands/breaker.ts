@@ -3,7 +3,7 @@ import { readTargetBreaker, setTargetBreaker, type TargetBreaker } from '@breakw
 import type { Command } from 'commander';
 import type { CliContext } from '../context.ts';
 import { checkTarget } from '../filters.ts';
-import { dryRunOption } from '../options.ts';
+import { dryRunOption, yesOption } from '../options.ts';
 import { renderTable } from '../output/table.ts';
 import { withDeliveries, withStore } from '../store-access.ts';
 
@@ -19,13 +19,14 @@ export function breakerCommand(program: Command, context: CliContext): void {
     ['open', 'stop posting to an ERP target until somebody closes the breaker; no attempts are consumed'],
     ['close', 'post again, beginning with one at a time'],
   ] as const) {
-    breaker
+    const command = breaker
       .command(name)
       .description(description)
       .argument('<target>')
       .option('--reason <text>', 'why, for the audit log')
       .addOption(dryRunOption())
       .action(context.action((target: string, options: MoveOptions) => move(context, target, name, options)));
+    if (name === 'open') command.addOption(yesOption());
   }
 }
 
@@ -57,13 +58,14 @@ const stateOf = ({ state, forced }: TargetBreaker): string =>
 interface MoveOptions {
   readonly reason?: string;
   readonly dryRun?: boolean;
+  readonly yes?: boolean;
 }
 
 async function move(
   context: CliContext,
   target: string,
   name: 'open' | 'close',
-  { reason = '', dryRun }: MoveOptions,
+  { reason = '', dryRun, yes }: MoveOptions,
 ): Promise<void> {
   checkTarget(context.config(), target);
   const to = name === 'open' ? 'open' : 'closed';
@@ -74,6 +76,11 @@ async function move(
         return { changed: to === 'open' ? !now.forced : now.state !== 'closed', breaker: now };
       })
     : await withDeliveries(context, async (deliveries) => {
+        if (to === 'open')
+          await context.confirm(
+            `Stop posting to ${target}, of every operator, until somebody closes the breaker?`,
+            yes,
+          );
         const moved = await setTargetBreaker(deliveries, target, to, by);
         return {
           changed: moved,

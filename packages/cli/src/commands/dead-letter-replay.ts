@@ -5,6 +5,7 @@ import { planReplay, type ReplayPlan, type ReplaySelection } from '@breakwater/c
 import { REPLAY_NOTICE } from '@breakwater/core/replay';
 import { AppError } from '@breakwater/runtime/errors';
 import { type Command, Option } from 'commander';
+import { isAttended } from '../confirm.ts';
 import type { CliContext } from '../context.ts';
 import { EXIT, exitCodeOf } from '../exit-codes.ts';
 import {
@@ -17,7 +18,7 @@ import {
   reasonIsOption,
   targetOption,
 } from '../filters.ts';
-import { checkReason, dryRunOption, parseDuration, parseRate, wholeNumber } from '../options.ts';
+import { checkReason, dryRunOption, parseDuration, parseRate, wholeNumber, yesOption } from '../options.ts';
 import { count } from '../output/count.ts';
 import { type Store, withStore } from '../store-access.ts';
 import { printRehearsal } from './dead-letter-replay-view.ts';
@@ -36,6 +37,7 @@ interface BulkOptions extends FilterOptions {
   readonly detach?: boolean;
   readonly timeout?: number;
   readonly dryRun?: boolean;
+  readonly yes?: boolean;
 }
 
 const FILTERS = [
@@ -90,6 +92,7 @@ export function bulkReplayCommand(deadLetters: Command, context: CliContext): vo
     .addOption(new Option('--wait').hideHelp()) // what it does anyway
     .addOption(new Option('--timeout <duration>', 'watch at most so long').argParser(parseDuration))
     .addOption(dryRunOption())
+    .addOption(yesOption())
     .action(context.action((ids: string[], options: BulkOptions) => bulkReplay(context, ids, options)));
 }
 
@@ -109,6 +112,7 @@ async function bulkReplay(
       planReplay(store.redis, store.keys, selection, acknowledged, pace);
     if (options.dryRun) return rehearse(context, ids, await plan());
     if (ids.length === 1) throwTheOnly(await plan());
+    else if (!options.yes && isAttended(context.io)) await confirmReplay(context, await plan());
     return start(context, store, options, {
       ...pace,
       selection,
@@ -209,6 +213,19 @@ function inWords(ids: readonly string[], options: BulkOptions): string {
     return [`${name} ${times.includes(name) ? new Date(Number(value)).toISOString() : value}`];
   });
   return [options.status, ...said].join(', ');
+}
+
+/** Says what it would come to, and asks. Where nothing matches there is nothing to ask. */
+async function confirmReplay(context: CliContext, plan: ReplayPlan): Promise<void> {
+  const { deliveries, refused, byDestination, estimateMs } = plan;
+  if (deliveries.length === 0) return;
+  const names = [...byDestination.keys()];
+  const to = names.length === 1 ? names.join() : `${names.length} destinations`;
+  const left = refused.length === 0 ? '' : `; ${refused.length} more would be refused`;
+  await context.confirm(
+    `Replay ${count(deliveries.length, 'delivery', 'deliveries')} to ${to}, in about ${formatDuration(estimateMs)}${left}?`,
+    undefined,
+  );
 }
 
 /** One was asked for, so a refusal is the command's own error. */

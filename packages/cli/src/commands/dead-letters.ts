@@ -11,7 +11,14 @@ import {
   reasonIsOption,
   targetOption,
 } from '../filters.ts';
-import { checkReason, cursorOption, dryRunOption, limitOption, type PageOptions } from '../options.ts';
+import {
+  checkReason,
+  cursorOption,
+  dryRunOption,
+  limitOption,
+  type PageOptions,
+  yesOption,
+} from '../options.ts';
 import { renderTable } from '../output/table.ts';
 import { formatTime } from '../output/time.ts';
 import { withDeliveries, withStore } from '../store-access.ts';
@@ -47,6 +54,7 @@ export function deadLettersCommand(program: Command, context: CliContext): void 
     .requiredOption('--reason <text>', 'how it was settled, for the audit log')
     .option('--posted', 'the ERP holds a document under its reference, made by hand: count it')
     .addOption(dryRunOption())
+    .addOption(yesOption())
     .action(context.action((id: string, options: ResolveOptions) => resolve(context, id, options)));
 }
 
@@ -95,20 +103,27 @@ interface ResolveOptions {
   readonly reason: string;
   readonly posted?: boolean;
   readonly dryRun?: boolean;
+  readonly yes?: boolean;
 }
 
 async function resolve(
   context: CliContext,
   delivery: string,
-  { reason: text, posted = false, dryRun }: ResolveOptions,
+  { reason: text, posted = false, dryRun, yes }: ResolveOptions,
 ): Promise<void> {
   const { operator } = context.globals();
   const reason = checkReason(text);
   if (dryRun) await withStore(context, (store) => checkResolvable(store, operator, delivery, posted));
   else
-    await withDeliveries(context, (deliveries) =>
-      resolveDeadLetter(deliveries, { operator, delivery, reason, actor: context.actor, posted }),
-    );
+    await withDeliveries(context, async (deliveries) => {
+      const { destination, event } = await checkResolvable(deliveries, operator, delivery, posted);
+      const what = `event ${event.id} of ${event.source} to ${destination.name}`;
+      await context.confirm(
+        `Resolve ${delivery}, ${what}? No attempt follows, and none can be asked for.`,
+        yes,
+      );
+      await resolveDeadLetter(deliveries, { operator, delivery, reason, actor: context.actor, posted });
+    });
   context.print(
     { ok: true, ...(dryRun && { dryRun }), delivery, status: dryRun ? 'dead_letter' : 'resolved' },
     () => (dryRun ? `${delivery} would be resolved. Nothing was changed.` : `${delivery} is resolved.`),

@@ -1,4 +1,4 @@
-import { DELIVERY_STATUSES, type DeliveryStatus } from '@breakwater/contracts/delivery';
+import type { DeliveryStatus } from '@breakwater/contracts/delivery';
 import { blameFor } from '@breakwater/contracts/failure-class';
 import { whyNoDelivery } from '@breakwater/core/dead-letters';
 import type { DeliveryQuery } from '@breakwater/core/delivery-walk';
@@ -6,7 +6,7 @@ import { listDeliveries } from '@breakwater/core/list-deliveries';
 import { readPolicy } from '@breakwater/store/gates';
 import { isPaused } from '@breakwater/store/endpoints';
 import { readDelivery, readSample } from '@breakwater/store/deliveries';
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import type { CliContext } from '../context.ts';
 import {
   addEventFilters,
@@ -16,9 +16,10 @@ import {
   knownSources,
   queryOf,
   readableConfig,
+  statusesOption,
   targetOption,
 } from '../filters.ts';
-import { cursorOption, limitOption, oneOf, type PageOptions } from '../options.ts';
+import { cursorOption, limitOption, type PageOptions } from '../options.ts';
 import { withStore } from '../store-access.ts';
 import { expungeCommand } from './delivery-expunge.ts';
 import { replayCommand } from './delivery-replay.ts';
@@ -32,12 +33,7 @@ export function deliveriesCommand(program: Command, context: CliContext): void {
   const listCommand = deliveries
     .command('list')
     .description('deliveries, newest first')
-    .addOption(
-      new Option(
-        '--status <status>',
-        `${DELIVERY_STATUSES.join(', ')}; may be repeated (default: all)`,
-      ).argParser(oneOf(DELIVERY_STATUSES)),
-    )
+    .addOption(statusesOption('may be repeated (default: all)'))
     .addOption(endpointOption())
     .addOption(targetOption())
     .addOption(classOption());

@@ -1,7 +1,7 @@
-import { DELIVERY_STATUSES, type DeliveryStatus } from '@breakwater/contracts/delivery';
+import type { DeliveryStatus } from '@breakwater/contracts/delivery';
 import { type ExpungeChoice, type Expunged, expungeSamples } from '@breakwater/core/expunge';
 import { AppError } from '@breakwater/runtime/errors';
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import type { CliContext } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import {
@@ -9,9 +9,10 @@ import {
   type DestinationOptions,
   destinationOf,
   endpointOption,
+  statusesOption,
   targetOption,
 } from '../filters.ts';
-import { checkReason, dryRunOption, oneOf } from '../options.ts';
+import { checkReason, dryRunOption, yesOption } from '../options.ts';
 import { count } from '../output/count.ts';
 import { startProgress } from '../output/progress.ts';
 import { type Store, withStore } from '../store-access.ts';
@@ -22,6 +23,7 @@ interface ExpungeOptions extends DestinationOptions {
   readonly class?: string;
   readonly reason: string;
   readonly dryRun?: boolean;
+  readonly yes?: boolean;
 }
 
 /** `deliveries expunge`: removes stored answers, and nothing else. */
@@ -33,17 +35,13 @@ export function expungeCommand(deliveries: Command, context: CliContext): void {
     )
     .argument('[ids...]')
     .option('--all', 'every delivery of the operator that the filters below let through')
-    .addOption(
-      new Option(
-        '--status <status>',
-        `only those in this status: ${DELIVERY_STATUSES.join(', ')}; may be repeated`,
-      ).argParser(oneOf(DELIVERY_STATUSES)),
-    )
+    .addOption(statusesOption('only those in this status; may be repeated'))
     .addOption(endpointOption())
     .addOption(targetOption())
     .addOption(classOption())
     .requiredOption('--reason <text>', 'why, for the audit log')
     .addOption(dryRunOption())
+    .addOption(yesOption())
     .action(context.action((ids: string[], options: ExpungeOptions) => expunge(context, ids, options)));
 }
 
@@ -58,6 +56,13 @@ async function expunge(
   const dryRun = options.dryRun ?? false;
   const result = await withStore(context, async (store) => {
     const choice = options.all ? await choiceOf(context, store, options) : { ids };
+    if (!dryRun)
+      await context.confirm(
+        options.all
+          ? 'Remove the stored answers of all deliveries that these filters choose? They cannot be brought back.'
+          : `Remove the stored answers of ${count(ids.length, 'delivery', 'deliveries')}? They cannot be brought back.`,
+        options.yes,
+      );
     let progress: ReturnType<typeof startProgress> | undefined;
     try {
       return await expungeSamples(store, {

@@ -1,16 +1,20 @@
+import type { EndpointChange } from '@breakwater/core/endpoints';
 import { countOpen, removeEndpoint } from '@breakwater/core/remove-endpoint';
 import type { Command } from 'commander';
+import { isAttended } from '../confirm.ts';
 import type { CliContext } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
-import { dryRunOption } from '../options.ts';
+import { dryRunOption, yesOption } from '../options.ts';
+import { count } from '../output/count.ts';
 import { startProgress } from '../output/progress.ts';
-import { withDeliveries, withStore } from '../store-access.ts';
+import { type Store, withDeliveries, withStore } from '../store-access.ts';
 import { ifVersionOption } from './endpoint-update.ts';
 
 interface RemoveOptions {
   readonly ifVersion?: number;
   readonly reason?: string;
   readonly dryRun?: boolean;
+  readonly yes?: boolean;
 }
 
 export function removeCommand(endpoints: Command, context: CliContext): void {
@@ -23,6 +27,7 @@ export function removeCommand(endpoints: Command, context: CliContext): void {
     .addOption(ifVersionOption())
     .option('--reason <text>', 'why, for the audit log')
     .addOption(dryRunOption())
+    .addOption(yesOption())
     .action(context.action((id: string, options: RemoveOptions) => remove(context, id, options)));
 }
 
@@ -47,6 +52,7 @@ async function remove(context: CliContext, id: string, options: RemoveOptions): 
   }
   return withDeliveries(context, async (deliveries) => {
     const { redis, keys } = deliveries;
+    await confirmRemoval(context, deliveries, change, options.yes);
     const progress = startProgress(
       context.io,
       'removing',
@@ -67,4 +73,16 @@ async function remove(context: CliContext, id: string, options: RemoveOptions): 
   });
 }
 
-const deliveriesOf = (number: number): string => (number === 1 ? '1 delivery' : `${number} deliveries`);
+/** Counting takes a while with many deliveries, so it is done only where somebody is asked. */
+async function confirmRemoval(
+  context: CliContext,
+  store: Store,
+  change: EndpointChange,
+  yes: boolean | undefined,
+): Promise<void> {
+  if (yes || !isAttended(context.io)) return;
+  const { open } = await countOpen(store, change);
+  await context.confirm(`Remove ${change.id} for good? ${deliveriesOf(open)} would be dead-lettered.`, yes);
+}
+
+const deliveriesOf = (number: number): string => count(number, 'delivery', 'deliveries');

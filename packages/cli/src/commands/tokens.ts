@@ -4,7 +4,7 @@ import { createToken, listTokens, revokeToken } from '@breakwater/core/tokens';
 import { TOKEN_CACHE_MS } from '@breakwater/core/token-reader';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { CliContext } from '../context.ts';
-import { checkReason, dryRunOption } from '../options.ts';
+import { checkReason, dryRunOption, yesOption } from '../options.ts';
 import { printable } from '../output/printable.ts';
 import { renderTable } from '../output/table.ts';
 import { formatTime } from '../output/time.ts';
@@ -39,6 +39,7 @@ export function tokensCommand(program: Command, context: CliContext): void {
     .argument('<id>')
     .requiredOption('--reason <text>', 'why, for the audit log')
     .addOption(dryRunOption())
+    .addOption(yesOption())
     .action(context.action((id: string, options: RevokeOptions) => revoke(context, id, options)));
 }
 
@@ -53,6 +54,7 @@ interface CreateOptions {
 interface RevokeOptions {
   readonly reason: string;
   readonly dryRun?: boolean;
+  readonly yes?: boolean;
 }
 
 function parseScopeText(text: string): string {
@@ -121,10 +123,19 @@ async function list(context: CliContext): Promise<void> {
   );
 }
 
-async function revoke(context: CliContext, id: string, { reason, dryRun }: RevokeOptions): Promise<void> {
-  const { token, changed } = await withStore(context, (store) =>
-    revokeToken(store, { id, reason: checkReason(reason), actor: context.actor }, dryRun ? { dryRun } : {}),
-  );
+async function revoke(
+  context: CliContext,
+  id: string,
+  { reason, dryRun, yes }: RevokeOptions,
+): Promise<void> {
+  const { token, changed } = await withStore(context, async (store) => {
+    const input = { id, reason: checkReason(reason), actor: context.actor };
+    const rehearsed = await revokeToken(store, input, { dryRun: true });
+    if (dryRun || !rehearsed.changed) return rehearsed;
+    const { name, scope } = rehearsed.token;
+    await context.confirm(`Revoke ${id} (${name}, ${scope})? Whoever uses it is refused from then on.`, yes);
+    return revokeToken(store, input);
+  });
   context.print({ ok: true, ...(dryRun && { dryRun }), changed, token }, () => {
     const what = `${id} (${printable(token.name)})`;
     if (!changed) return `${what} was revoked before; nothing to do.`;

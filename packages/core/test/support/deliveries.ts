@@ -33,7 +33,7 @@ export function openWork() {
     ...deps,
     sweep: () => sweep(deps),
     begin,
-    async delivery(destination = newEndpointId()): Promise<string> {
+    async delivery(destination = newEndpointId(), body = '{}'): Promise<string> {
       const eventKey = newId();
       await transitions.recordEvent({
         eventKey,
@@ -50,7 +50,7 @@ export function openWork() {
           contentType: '',
           receivedAt: 1,
           encoding: 'utf8',
-          body: '{}',
+          body,
         },
       });
       return deliveryId(eventKey, destination);

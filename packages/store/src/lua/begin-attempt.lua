@@ -1,7 +1,7 @@
 -- Asks the record whether this alarm may start an attempt now, and if so writes the intent: number (the fence), lease, trigger.
 -- KEYS[1] delivery record
 -- ARGV prefix, policy, delivery id, alarm id, token (fresh per call; a resent command repeats it)
--- Returns {'go', attempt, trigger, scheduleMade, reference or '', doubt, look-up-only reason or '', leaseMs, probe 0|1}
+-- Returns {'go', attempt, trigger, scheduleMade, reference or '', doubt, look-up-only reason or '', leaseMs, probe 0|1, bytes of the body}
 --       | {'busy'|'early', waitMs} | {'stale', status, alarm id to arm or '', waitMs} | {'missing'}
 --       | {'parked', 'cap'|'rate'|'paused'|'breaker', ms until somebody must look at the gate}
 local P, defaults, now = ARGV[1], cjson.decode(ARGV[2]), now_ms()

@@ -108,7 +108,8 @@ end
 local function unhold(P, d, now) if d.status == 'held' then set_status(P, d, d.heldFrom, now) end end
 local function go(P, d)
   local reference = redis.call('HGET', key(P, d.id), 'reference') or ''
-  return { 'go', d.run, d.runTrigger, d.scheduleMade, reference, d.doubt, d.lookupFor, d.runUntil - d.runAt, d.runProbe }
+  local bodyBytes = redis.call('HSTRLEN', P .. 'event:' .. event_of(d.id), 'body')
+  return { 'go', d.run, d.runTrigger, d.scheduleMade, reference, d.doubt, d.lookupFor, d.runUntil - d.runAt, d.runProbe, bodyBytes }
 end
 -- Takes the slots for a delivery until `untilMs`, and the rate's token unless a reservation has taken it already.
 local function occupy(P, d, now, untilMs)
@@ -135,6 +136,7 @@ local function admit(P, d, alarmId, trigger, what, now, p, token)
   if trigger == 'replay' then wanted = d.replayId == what else wanted = not terminal(d) and d.seq == what end
   if not wanted then
     redis.call('ZREM', alarms(P, d.id), alarmId)
+    if terminal(d) then watch_run(P, d) end -- a job of that very name may ring; whether the attempt died is looked at all the same
     if trigger == 'schedule' and not terminal(d) then return { 'stale', d.status, alarm_id(d), math.max(0, d.nextAttemptAt - now) } end
     return { 'stale', d.status, '', 0 }
   end

@@ -1,11 +1,8 @@
-import { DELIVERY_STATUSES } from '@breakwater/contracts/delivery';
 import { deliveryId, eventKey } from '@breakwater/contracts/ids';
 import { listAudit } from '@breakwater/core/audit-log';
 import { AppError } from '@breakwater/runtime/errors';
 import { readDeliveries } from '@breakwater/store/deliveries';
 import { readEvent } from '@breakwater/store/events';
-import { countByStatus } from '@breakwater/store/indexes';
-import { type Ledger, readLedger } from '@breakwater/store/ledger';
 import { type ApiDeps, defined, type Handlers } from '../call.ts';
 import { viewOfDelivery } from './deliveries.ts';
 import { encodeBytes } from './encode-bytes.ts';
@@ -13,9 +10,9 @@ import { encodeBytes } from './encode-bytes.ts';
 /** An event may have thousands of destinations; the list of deliveries pages through them all. */
 const DELIVERIES_SHOWN = 100;
 
-/** Events, counters and the audit log. */
-export function overviewHandlers(deps: ApiDeps): Pick<Handlers, 'getEvent' | 'getStats' | 'listAudit'> {
-  const { redis, keys, config } = deps;
+/** Events and the audit log. */
+export function overviewHandlers(deps: ApiDeps): Pick<Handlers, 'getEvent' | 'listAudit'> {
+  const { redis, keys } = deps;
   return {
     async getEvent({ operator, params, query }) {
       const { source, eventId } = params;
@@ -49,22 +46,6 @@ export function overviewHandlers(deps: ApiDeps): Pick<Handlers, 'getEvent' | 'ge
         },
       };
     },
-    async getStats({ operator, caller }) {
-      const ledger = await readLedger(redis, keys);
-      const own = Object.entries(config.sources).filter(([, source]) => source.operator === operator);
-      return {
-        answer: {
-          operator,
-          deliveries: await countByStatus(redis, keys, operator, DELIVERY_STATUSES),
-          sources: own.map(([source]) => ({
-            source,
-            accepted: ledger.accepted.get(source) ?? 0,
-            unrouted: ledger.unrouted.get(source) ?? 0,
-          })),
-          fleet: caller.scope.operator === null ? viewOfFleet(ledger, Object.keys(config.erpTargets)) : null,
-        },
-      };
-    },
     async listAudit({ operator, caller, query }) {
       const { action, limit, cursor } = query;
       const everybody = caller.scope.operator === null && query.operator === undefined;
@@ -79,17 +60,3 @@ export function overviewHandlers(deps: ApiDeps): Pick<Handlers, 'getEvent' | 'ge
     },
   };
 }
-
-const viewOfFleet = (ledger: Ledger, targets: readonly string[]) => ({
-  deliveries: Object.fromEntries(
-    [...ledger.deliveries].map(([destination, statuses]) => [destination, Object.fromEntries(statuses)]),
-  ),
-  targets: targets.map((target) => ({
-    target,
-    expected: ledger.expected.get(target) ?? 0,
-    postings: ledger.postings.get(target) ?? 0,
-    resolved: ledger.resolved.get(target) ?? 0,
-  })),
-  interrupted: ledger.interrupted,
-  autoPauses: ledger.autoPauses,
-});

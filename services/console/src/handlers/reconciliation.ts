@@ -30,6 +30,10 @@ export function reconciliationHandlers(deps: ApiDeps): Pick<Handlers, 'getReconc
               deliveries: latest.deliveries,
               open: latest.open,
               tookMs: latest.tookMs,
+              deep: {
+                kind: latest.deep.kind,
+                ...(latest.deep.kind === 'skipped' && { reason: latest.deep.reason }),
+              },
             }
           : null,
     };

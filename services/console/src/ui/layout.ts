@@ -11,6 +11,7 @@ const MENU: readonly { readonly at: string; readonly title: string; readonly adm
   { at: '/deliveries', title: 'Deliveries' },
   { at: '/dead-letters', title: 'Dead letters' },
   { at: '/endpoints', title: 'Endpoints' },
+  { at: '/reconciliation', title: 'Reconciliation' },
   { at: '/replays', title: 'Replays' },
   { at: '/sources', title: 'Sources' },
   { at: '/audit', title: 'Audit' },

@@ -127,8 +127,11 @@ export const nextPage = (
         <a class="button" href="${link(to, { ...query, cursor })}">Next page</a>
       </nav>`;
 
-/** Reads itself again every so often and replaces itself; readers of screens are told only what `aria-live` says. */
-export const live = (id: string, seconds: number, inner: SafeHtml): SafeHtml =>
-  html`<div id="${id}" hx-get="" hx-trigger="every ${seconds}s" hx-select="#${id}" hx-swap="outerHTML">
+/**
+ * Reads itself again from `at` every so often and replaces itself; readers of screens are told only what `aria-live` says.
+ * The address of the page itself will not do: it may be one that only takes a form.
+ */
+export const live = (id: string, seconds: number, at: string, inner: SafeHtml): SafeHtml =>
+  html`<div id="${id}" hx-get="${at}" hx-trigger="every ${seconds}s" hx-select="#${id}" hx-swap="outerHTML">
     ${inner}
   </div>`;

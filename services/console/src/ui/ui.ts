@@ -21,6 +21,7 @@ import { eventPages } from './pages/events.ts';
 import { groupReplayPages } from './pages/group-replay.ts';
 import { overviewPages } from './pages/overview.ts';
 import { quarantinePages } from './pages/quarantine.ts';
+import { reconciliationPages } from './pages/reconciliation.ts';
 import { replayPages } from './pages/replays.ts';
 import { signInForm } from './pages/sign-in.ts';
 import { sourcePages } from './pages/sources.ts';
@@ -47,6 +48,7 @@ export const PAGES: readonly Page[] = [
   ...endpointEditPages, // before the page of one: /endpoints/new is no id
   ...endpointPages,
   ...endpointActionPages,
+  ...reconciliationPages,
   ...replayPages,
   ...eventPages,
   ...sourcePages,

@@ -59,7 +59,8 @@ const filters = ({ query, config }: Visit): SafeHtml =>
     </div>
   </form>`;
 
-const groupTable = (groups: readonly Group[], now: number): SafeHtml =>
+/** Groups of dead letters, each with what to do about it. */
+export const groupTable = (groups: readonly Group[], now: number): SafeHtml =>
   table(
     'Dead letters by destination and cause, the largest group first',
     [

@@ -54,7 +54,7 @@ async function look(visit: Visit, refusal?: AppError): Promise<Sight> {
   const mayChange = visit.caller.scope.role !== 'read';
   const main = html`
     ${refusalNote(refusal)}
-    ${live('delivery', 3, html`${summary(delivery, visit.now)} ${timeline(delivery, visit.now)} ${answerSample(delivery)}`)}
+    ${live('delivery', 3, path('deliveries', delivery.id), html`${summary(delivery, visit.now)} ${timeline(delivery, visit.now)} ${answerSample(delivery)}`)}
     ${when(mayChange, html`${replayForm(visit, delivery)} ${resolveForm(visit, delivery)}`)}
   `;
   return { title: 'Delivery', main, ...(refusal && { status: refusal.status }) };

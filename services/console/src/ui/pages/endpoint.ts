@@ -13,7 +13,7 @@ export const endpointPages: readonly Page[] = [
       const endpoint = await endpointOf(visit);
       return {
         title: 'Endpoint',
-        main: html`${live('endpoint', 5, html`${state(endpoint, visit)} ${settings(endpoint, visit)}`)}
+        main: html`${live('endpoint', 5, path('endpoints', endpoint.id), html`${state(endpoint, visit)} ${settings(endpoint, visit)}`)}
         ${when(visit.caller.scope.role !== 'read', actions(endpoint, visit))}`,
       };
     },

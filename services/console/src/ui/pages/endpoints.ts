@@ -1,7 +1,7 @@
 import { percentOf } from '@breakwater/core/endpoint-view';
 import { html } from '@remix-run/html-template';
 import type { Page } from '../page.ts';
-import { foreign, live, nextPage, path, table, when } from '../parts.ts';
+import { foreign, link, live, nextPage, path, table, when } from '../parts.ts';
 import { type Endpoint, endpointState } from './endpoint-parts.ts';
 
 export const endpointsPages: readonly Page[] = [
@@ -17,7 +17,8 @@ export const endpointsPages: readonly Page[] = [
           visit.caller.scope.role !== 'read',
           html`<p><a class="button primary" href="/endpoints/new">Register an endpoint</a></p>`,
         )}
-        ${live('endpoints', 10, endpointTable(endpoints, now))} ${nextPage('/endpoints', query, nextCursor)}`,
+        ${live('endpoints', 10, link('/endpoints', query), endpointTable(endpoints, now))}
+        ${nextPage('/endpoints', query, nextCursor)}`,
       };
     },
   },

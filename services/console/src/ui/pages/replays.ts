@@ -96,7 +96,7 @@ async function look(visit: Visit, refusal?: AppError): Promise<Sight> {
   const moves = run.state === 'running' || run.open > 0;
   return {
     title: 'Replay run',
-    main: html`${refusalNote(refusal)} ${moves ? live('run', 2, parts) : parts}
+    main: html`${refusalNote(refusal)} ${moves ? live('run', 2, path('replays', run.id), parts) : parts}
     ${when(visit.caller.scope.role !== 'read', changeForm(visit, run))}`,
     ...(refusal && { status: refusal.status }),
   };

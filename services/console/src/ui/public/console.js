@@ -26,3 +26,71 @@ document.addEventListener('htmx:beforeSwap', (event) => {
 document.addEventListener('htmx:afterRequest', (event) => {
   document.getElementById('stale').hidden = event.detail.successful;
 });
+
+// The curves of the overview. Colours are those that the sheet gives to the legend, so they follow light and dark.
+let plots = [];
+function drawCurves() {
+  plots = plots.filter(({ plot, watcher, place }) => {
+    if (place.isConnected) return true;
+    watcher.disconnect();
+    plot.destroy();
+    return false;
+  });
+  for (const place of document.querySelectorAll('[data-curve]'))
+    if (!plots.some((each) => each.place === place)) plots.push(drawCurve(place));
+}
+
+const utc = (seconds, from, to) => new Date(seconds * 1000).toISOString().slice(from, to);
+
+function drawCurve(place) {
+  const { at, owed, posted } = JSON.parse(place.dataset.curve);
+  const figure = place.closest('figure');
+  const colour = (selector) => getComputedStyle(figure.querySelector(selector)).color;
+  const { color: soft, borderTopColor: line } = getComputedStyle(place);
+  const axis = { stroke: soft, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } };
+  const count = new Intl.NumberFormat('en');
+  const plot = new uPlot(
+    {
+      width: place.clientWidth,
+      height: 240,
+      tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'UTC'),
+      axes: [
+        {
+          ...axis,
+          values: (_, splits, _axis, _space, step) =>
+            splits.map((each) => utc(each, 11, step < 60 ? 19 : 16)),
+        },
+        {
+          ...axis,
+          // Whole events; and room for the longest of the numbers.
+          values: (_, splits) => splits.map((each) => (Number.isInteger(each) ? count.format(each) : '')),
+          size: (_, values) => 24 + 8 * Math.max(1, ...(values ?? []).map((each) => each.length)),
+        },
+      ],
+      series: [
+        { label: 'UTC', value: (_, seconds) => (Number.isFinite(seconds) ? utc(seconds, 11, 19) : '–') },
+        { label: 'accepted', stroke: colour('.solid'), width: 2 },
+        { label: 'posted', stroke: colour('.dashed'), width: 3, dash: [4, 6] },
+      ],
+    },
+    [at, owed, posted],
+    place,
+  );
+  const watcher = new ResizeObserver(() => {
+    if (place.clientWidth > 0) plot.setSize({ width: place.clientWidth, height: 240 });
+  });
+  watcher.observe(place);
+  return { place, plot, watcher };
+}
+
+document.addEventListener('htmx:load', drawCurves);
+document.addEventListener('htmx:afterSettle', drawCurves);
+window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
+  for (const { plot, watcher } of plots) {
+    watcher.disconnect();
+    plot.destroy();
+  }
+  plots = [];
+  drawCurves();
+});
+drawCurves();
