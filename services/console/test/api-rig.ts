@@ -20,6 +20,7 @@ import { freePort } from '../../../test/support/free-port.ts';
 import { sharedRedisUrl } from '../../../test/support/redis.ts';
 import { type ConsoleOptions, createConsole } from '../src/console.ts';
 import type { ApiDeps, TakenSnapshot } from '../src/call.ts';
+import { createSessions } from '../src/ui/session.ts';
 import { createApiServer } from '../src/api-server.ts';
 
 export const ADMIN = 'the-admin-token';
@@ -99,6 +100,7 @@ export async function startConsole(options: Partial<ConsoleOptions> & { readonly
     board,
     // Its clock stands still: what it has once looked up it knows for good, and no look-up comes in between.
     tokenReader: createTokenReader({ redis, keys, logger, now: () => now }),
+    sessions: createSessions(redis, keys),
     rate: { perSecond: 1_000, burst: 10_000 },
     signal: new AbortController().signal,
     ...more,
