@@ -13,6 +13,8 @@ import type { Go } from '@breakwater/store/go';
 import type { EndInput, Transitions } from '@breakwater/store/transitions';
 import { type AttemptClock, startClock } from './attempt-clock.ts';
 import { type BodyMemory, createBodyMemory } from './body-memory.ts';
+import { bytesToSend } from './envelope.ts';
+import type { Release } from './memory-budget.ts';
 import { createTurns, type Turns } from './turns.ts';
 
 /** Makes one attempt. Expected trouble is a result; a throw is a bug and is recorded as class `internal`. */
@@ -169,19 +171,50 @@ async function perform(
 ): Promise<{ result: AttemptResult; durationMs: number; event: EventRecord | undefined }> {
   const started = performance.now();
   let result: AttemptResult;
-  let event: EventRecord | undefined;
-  const release = await deps.memory.take(go.bodyBytes, deps.signal);
-  if (!release) return { result: NO_MEMORY, durationMs: performance.now() - started, event };
+  let held: Held | undefined;
   try {
-    event = await readEvent(deps.redis, deps.keys, parseDeliveryId(go.delivery)?.event ?? '');
-    result = event ? await deps.perform(go, event, clock) : EVENT_LOST;
+    held = await readWithinMemory(deps, go);
+    if (!held) result = NO_MEMORY;
+    else result = held.event ? await deps.perform(go, held.event, clock) : EVENT_LOST;
   } catch (error) {
-    deps.logger.error({ err: error, ...idsOf(go, event) }, 'an attempt failed inside Breakwater');
+    deps.logger.error({ err: error, ...idsOf(go, held?.event) }, 'an attempt failed inside Breakwater');
     result = { kind: 'unknown', code: 'internal', message: messageOf(error) };
   } finally {
-    release();
+    held?.release();
   }
-  return { result, durationMs: performance.now() - started, event };
+  return { result, durationMs: performance.now() - started, event: held?.event };
+}
+
+interface Held {
+  /** Undefined where its record is gone. */
+  readonly event: EventRecord | undefined;
+  readonly release: Release;
+}
+
+/** Reads the event of an attempt as soon as there is memory for what is made of it; undefined when there was none in time. */
+async function readWithinMemory(
+  { memory, redis, keys, signal }: ReadyDeps,
+  go: Go,
+): Promise<Held | undefined> {
+  const { event: key = '', destination = '' } = parseDeliveryId(go.delivery) ?? {};
+  let bytes = go.bodyBytes;
+  for (;;) {
+    const release = await memory.take(bytes, signal);
+    if (!release) return undefined;
+    let needed = bytes;
+    try {
+      const event = await readEvent(redis, keys, key);
+      // Only now is it known. An ERP's document has a budget of its own.
+      if (event && destinationLabel(destination) === 'endpoint') needed = bytesToSend(event.body);
+      if (needed <= bytes) return { event, release };
+    } catch (error) {
+      release();
+      throw error;
+    }
+    // What was read is let go and read again later, or many would wait for each other's memory with a body in hand each.
+    release();
+    bytes = needed;
+  }
 }
 
 type End = Pick<EndInput, 'outcome' | 'class' | 'code' | 'retryAfterMs' | 'receipt'>;
