@@ -7,14 +7,13 @@ import type { Logger } from '@breakwater/runtime/logger';
 import type { Redis } from '@breakwater/store/connection';
 import type { BeginAnswer } from '@breakwater/store/begin-answer';
 import { writeSample } from '@breakwater/store/deliveries';
-import { type EventRecord, readEvent } from '@breakwater/store/events';
+import type { EventRecord } from '@breakwater/store/events';
 import type { Keyspace } from '@breakwater/store/keys';
 import type { Go } from '@breakwater/store/go';
 import type { EndInput, Transitions } from '@breakwater/store/transitions';
 import { type AttemptClock, startClock } from './attempt-clock.ts';
 import { type BodyMemory, createBodyMemory } from './body-memory.ts';
-import { bytesToSend } from './envelope.ts';
-import type { Release } from './memory-budget.ts';
+import { type Held, readWithinMemory } from './held-event.ts';
 import { createTurns, type Turns } from './turns.ts';
 
 /** Makes one attempt. Expected trouble is a result; a throw is a bug and is recorded as class `internal`. */
@@ -173,7 +172,7 @@ async function perform(
   let result: AttemptResult;
   let held: Held | undefined;
   try {
-    held = await readWithinMemory(deps, go);
+    held = await readWithinMemory(deps, go, deps.signal);
     if (!held) result = NO_MEMORY;
     else result = held.event ? await deps.perform(go, held.event, clock) : EVENT_LOST;
   } catch (error) {
@@ -183,38 +182,6 @@ async function perform(
     held?.release();
   }
   return { result, durationMs: performance.now() - started, event: held?.event };
-}
-
-interface Held {
-  /** Undefined where its record is gone. */
-  readonly event: EventRecord | undefined;
-  readonly release: Release;
-}
-
-/** Reads the event of an attempt as soon as there is memory for what is made of it; undefined when there was none in time. */
-async function readWithinMemory(
-  { memory, redis, keys, signal }: ReadyDeps,
-  go: Go,
-): Promise<Held | undefined> {
-  const { event: key = '', destination = '' } = parseDeliveryId(go.delivery) ?? {};
-  let bytes = go.bodyBytes;
-  for (;;) {
-    const release = await memory.take(bytes, signal);
-    if (!release) return undefined;
-    let needed = bytes;
-    try {
-      const event = await readEvent(redis, keys, key);
-      // Only now is it known. An ERP's document has a budget of its own.
-      if (event && destinationLabel(destination) === 'endpoint') needed = bytesToSend(event.body);
-      if (needed <= bytes) return { event, release };
-    } catch (error) {
-      release();
-      throw error;
-    }
-    // What was read is let go and read again later, or many would wait for each other's memory with a body in hand each.
-    release();
-    bytes = needed;
-  }
 }
 
 type End = Pick<EndInput, 'outcome' | 'class' | 'code' | 'retryAfterMs' | 'receipt'>;
