@@ -1,5 +1,6 @@
 import { BreakwaterConfig } from '@breakwater/contracts/config';
-import { deliveryId, erpDestination, eventKey, newId } from '@breakwater/contracts/ids';
+import { deliveryId, erpDestination, eventKey, newEndpointId, newId } from '@breakwater/contracts/ids';
+import { RESERVED_SOURCE } from '@breakwater/contracts/reserved';
 import { type Finding, noFindings, type ReconciliationSummary } from '@breakwater/contracts/reconciliation';
 import { changeBulkReplay, startBulkReplay } from '@breakwater/core/bulk-replay';
 import { openDeliveries } from '@breakwater/core/delivery-deps';
@@ -146,6 +147,18 @@ export async function startConsole(options: Partial<ConsoleOptions> & { readonly
     token: async (scope: string, expiresInMs: number | null = null) =>
       createToken(store, { name: `of ${scope}`, scope, expiresInMs }, 'tester'),
     things: (operator: Operator): Promise<Things> => makeThings(deps, operator, closedPort),
+    /** An event that an application has published, as fan-out records it. */
+    publish: (operator: Operator, isWanted: boolean) =>
+      store.transitions.recordEvent({
+        eventKey: newId(),
+        source: RESERVED_SOURCE,
+        operator,
+        plan: isWanted ? [{ d: newEndpointId() }] : [],
+        fields: { eventId: 'published', type: 't', body: '{}', encoding: 'utf8' },
+        from: 0,
+        count: 100,
+        replan: false,
+      }),
     close: () => stack.disposeAsync(),
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
