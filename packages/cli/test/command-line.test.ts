@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { type AddressInfo, createConnection, createServer, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { pause } from '@breakwater/runtime/poll';
 import { startOwnRedis } from '../../../test/support/redis.ts';
@@ -155,6 +155,46 @@ test('a Redis that goes away in the middle ends the command with an error', asyn
     await redis.close();
   }
 });
+
+test('a command whose connection is closed in the middle of an answer says so, and is no fault of Breakwater', async () => {
+  for (const event of ['evt_cut1', 'evt_cut2']) await rig.deadLetter(event);
+  const upstreamPort = Number(new URL(rig.env.REDIS_URL).port);
+  // Passes one reply of the pipeline that reads the records, and none of the others.
+  const server = createServer((client) => {
+    const upstream = createConnection(upstreamPort, '127.0.0.1');
+    let cutting = false;
+    client.on('data', (chunk) => {
+      cutting ||= chunk.toString('latin1').toLowerCase().includes('hgetall');
+      upstream.write(chunk);
+    });
+    upstream.on('data', (chunk: Buffer) => {
+      if (!cutting) return void client.write(chunk);
+      const end = firstReplyEnd(chunk.toString('latin1'));
+      client.end(chunk.subarray(0, end));
+      upstream.destroy();
+    });
+    for (const socket of [client, upstream]) socket.on('error', () => undefined);
+    client.on('close', () => upstream.destroy());
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  const { code, stderr } = await rig.cli(['deliveries', 'list', '--json'], {
+    redisUrl: `redis://127.0.0.1:${port}`,
+  });
+  server.close();
+  expect(code).toBe(1);
+  expect(JSON.parse(stderr).error).toMatchObject({
+    code: 'redis_unavailable',
+    message: expect.stringContaining('went away in the middle of the command'),
+  });
+});
+
+/** A hash as RESP2 or RESP3 tells it: fields and values, a line of length and a line of text each. */
+function firstReplyEnd(reply: string): number {
+  const [, kind, count] = /^([*%])(\d+)\r\n/.exec(reply) ?? [];
+  const lines = 1 + 2 * Number(count) * (kind === '%' ? 2 : 1);
+  return reply.split('\r\n').slice(0, lines).join('\r\n').length + 2;
+}
 
 test('a Redis that accepts connections and never answers does not hang the command', async () => {
   const sockets = new Set<Socket>();
