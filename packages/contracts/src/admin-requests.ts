@@ -140,6 +140,17 @@ const nothing = z.strictObject({}).default({});
 export const BODIES = {
   none: nothing,
   reason: z.strictObject({ reason }).meta({ id: 'WithReason' }),
+  resolve: z
+    .strictObject({
+      reason,
+      posted: z
+        .boolean()
+        .default(false)
+        .describe(
+          'The ERP holds a document under its reference, made by hand: count it. May be said of a resolved one, too.',
+        ),
+    })
+    .meta({ id: 'ResolveRequest' }),
   newEndpoint: NewEndpointSettings.meta({ id: 'NewEndpoint' }),
   endpointPatch: EndpointPatch.meta({ id: 'EndpointPatch' }),
   rotation: z
