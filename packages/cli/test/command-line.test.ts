@@ -15,8 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => rig.close());
 
-/** Every command that there is: groups as well as what is in them. */
-const COMMANDS = ((): string[][] => {
+const { PROGRAM } = ((): { PROGRAM: Command } => {
   const { program } = createProgram({
     stdin: process.stdin,
     stdout: { write: () => true },
@@ -28,6 +27,11 @@ const COMMANDS = ((): string[][] => {
     signal: new AbortController().signal,
     now: () => 0,
   });
+  return { PROGRAM: program };
+})();
+
+/** Every command that there is: groups as well as what is in them. */
+const COMMANDS = ((): string[][] => {
   const pathsOf = (command: Command, path: readonly string[]): string[][] => [
     [...path],
     ...command
@@ -36,7 +40,7 @@ const COMMANDS = ((): string[][] => {
       .filter((each) => each.name() !== 'help')
       .flatMap((each) => pathsOf(each, [...path, each.name()])),
   ];
-  return pathsOf(program, []);
+  return pathsOf(PROGRAM, []);
 })();
 
 test('every command explains itself and names the options of all; what they and the exit codes mean is told once', async () => {
@@ -84,6 +88,28 @@ test('a mistake on the command line ends with code 2, and says what was meant', 
   expect((await rig.cli(['deliveries', 'list', '--statu', 'sent'])).stderr).toContain(
     'Did you mean --status?',
   );
+});
+
+test('an age, a time or a duration that no date can bear is a mistake on the command line, of every command', async () => {
+  const asked = COMMANDS.flatMap((path) => {
+    const command = path.reduce(
+      (at: Command | undefined, name) => at?.commands.find((each) => each.name() === name),
+      PROGRAM,
+    );
+    return (command?.options ?? [])
+      .filter(({ long }) => long !== '--occurred-at') // judged with the event, as ingest does
+      .filter(({ flags }) => /<[^>]*(age|time|duration|waits)[^>]*>/.test(flags))
+      .map(({ long }) => [...path, long ?? '']);
+  });
+  expect(asked.length).toBeGreaterThan(20);
+  for (const args of asked) {
+    const { code, stderr } = await rig.cli([...args, '9999999999d']);
+    expect({ args, code }).toEqual({ args, code: 2 });
+    expect({ args, stderr }).toEqual({
+      args,
+      stderr: expect.stringMatching(/'9999999999d' is invalid. Expected /),
+    });
+  }
 });
 
 test('with --json an error is one JSON document on stderr, and stdout stays empty', async () => {

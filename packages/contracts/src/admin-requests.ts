@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { NewToken } from './access-token.ts';
 import { DELIVERY_STATUSES } from './delivery.ts';
+import { LATEST_MS } from './duration.ts';
 import { EndpointPatch, NewEndpointSettings, OVERLAP_MAX_MS } from './endpoint.ts';
 import { FAILURE_CLASSES } from './failure-class.ts';
 import { HISTORY_RANGE_NAMES } from './history.ts';
@@ -35,7 +36,7 @@ const cursor = z
 /** `2026-01-31T12:00Z`, or ms since the epoch. */
 const time = z
   .union([
-    z.int().min(0), // in a body; a query holds text alone
+    z.int().min(0).max(LATEST_MS), // in a body; a query holds text alone
     z
       .string()
       .regex(/^\d{1,15}$/)

@@ -340,6 +340,13 @@ test('a dead letter whose document a person made at the ERP is closed as posted,
   expect(await figures()).toEqual([postings + 1, resolved]);
 });
 
+test('a time that no date can hold is refused, since whoever looked at the run later would meet an error', async () => {
+  const filter = { reason: 'x', since: 8.64e15 + 1 };
+  expect(codeOf(await post(`/replays${as('acme')}`, filter))).toEqual([400, 'request_invalid']);
+  const far = await get(`/deliveries${as('acme')}&since=9999999999999999`);
+  expect(codeOf(far)).toEqual([400, 'request_invalid']);
+});
+
 test('a bulk replay is rehearsed without a trace, begun with a reason, cancelled and resumed', async () => {
   const things = await api.things('globex');
   const { value: token } = await api.token('operator:globex');
