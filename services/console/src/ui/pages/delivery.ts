@@ -5,7 +5,7 @@ import { html, type SafeHtml } from '@remix-run/html-template';
 import { csrfField, field, tick } from '../forms.ts';
 import type { Answer, Page, Sight, Visit } from '../page.ts';
 import { block, code, eventPath, facts, foreign, live, path, status, table, time, when } from '../parts.ts';
-import { orAgain, refusalNote } from '../refusals.ts';
+import { refusal as refusalNote, tryForm } from '../refusal.ts';
 import { cause, destination, nextAttempt } from './deliveries.ts';
 
 type Detail = Answer<'getDelivery'>;
@@ -45,7 +45,7 @@ export const deliveryPages: readonly Page[] = [
 const idOf = ({ params }: Visit): string => params['id'] ?? '';
 
 const change = (visit: Visit, act: (id: string) => Promise<Sight>): Promise<Sight> =>
-  orAgain(
+  tryForm(
     () => act(idOf(visit)),
     (refusal) => look(visit, refusal),
   );

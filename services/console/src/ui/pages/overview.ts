@@ -35,7 +35,7 @@ export const overviewPages: readonly Page[] = [
 function curves({ targets, history }: Fleet, range: HistoryRange, now: number): SafeHtml {
   const shown = targets.flatMap((figures) => {
     const own = history?.targets.find(({ target }) => target === figures.target);
-    return history && own ? [curve(figures, own, history.stepMs, now)] : [];
+    return history && own ? [curve(figures, own, HISTORY_RANGES[range], now)] : [];
   });
   return html`<section>
     <h2>Accepted against postings</h2>
