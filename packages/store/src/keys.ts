@@ -51,7 +51,7 @@ export interface Keyspace {
   readonly recorded: string;
   /** hash reference -> delivery: of an ERP target's deliveries whose reference is not the event id. */
   readonly references: (destination: string) => string;
-  /** hash: the latest scheduled reconciliation of an ERP target: its figures and the first of its findings. */
+  /** hash: the latest scheduled reconciliation of an ERP target: its figures and the first of its findings; since when it is wanted, and how far the ERP was asked. */
   readonly reconciliation: (target: string) => string;
   /** hash delivery -> document, 1 h after its last use: what an ERP listed to one reconciliation. */
   readonly documents: (run: string) => string;
