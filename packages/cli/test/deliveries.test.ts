@@ -106,7 +106,7 @@ test('show tells the whole story: attempts, remedy, answer, next attempt', async
   expect(stdout).toMatch(/^event +shop\/evt_1$/m);
   expect(stdout).toMatch(/^1 +20\S+ \S+Z \(.*\) +schedule +failed +http_5xx +503 /m);
   expect(stdout).toContain(
-    "http_5xx: The receiver failed: read its answer and its logs; the delivery is retried. (the receiver's turn)",
+    "http_5xx: The receiver failed: read its answer and its logs; it is retried while attempts are left. (the receiver's turn)",
   );
   expect(stdout).toContain('Answer to attempt 1 (text/plain, cut):\n  | busy\\u001b[2J\n  | status  sent');
   expect(stdout).not.toContain('\u001B');

@@ -39,7 +39,7 @@ export const FAILURE_CLASSES = {
   ),
   dns_not_found: subscriber('The host name does not exist: correct the URL or the DNS record.'),
   dns_temporary: network(
-    'The name could not be resolved just now: check the resolver; the delivery is retried.',
+    'The name could not be resolved just now: check the resolver; it is retried while attempts are left.',
   ),
   tls_certificate: subscriber(
     'The certificate is not valid for this host: renew it or install the full chain.',
@@ -64,7 +64,9 @@ export const FAILURE_CLASSES = {
   http_4xx: subscriber(
     'The receiver refused the request: read its answer, correct receiver or URL, then replay.',
   ),
-  http_5xx: subscriber('The receiver failed: read its answer and its logs; the delivery is retried.'),
+  http_5xx: subscriber(
+    'The receiver failed: read its answer and its logs; it is retried while attempts are left.',
+  ),
   http_redirect: subscriber('Redirects are not followed: register the final URL.'),
   http_other: subscriber(
     'The answer has a status that is neither success nor a known failure: check what answers at that URL.',
@@ -91,7 +93,7 @@ export const FAILURE_CLASSES = {
     'The mapping from event to document failed before any call: correct the mapping or the event, then replay.',
   ),
   lookup_failed: subscriber(
-    'The ERP did not answer the look-up, so nothing was posted: check the ERP; the delivery is retried.',
+    'The ERP did not answer the look-up, so nothing was posted: check the ERP; it is retried while attempts are left.',
   ),
   not_found: subscriber(
     'The final look-up found no document at the ERP: nothing was posted. Fix the cause, then replay.',

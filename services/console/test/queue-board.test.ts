@@ -67,10 +67,7 @@ const routes = appRoutes.api.flatMap(({ method, route }) =>
 test('whatever an administrator sends to any path of the queues but a question is refused, and changes nothing', async () => {
   const before = await everything();
   expect(Object.keys(before).some((key) => key.endsWith(`:${JOB}`))).toBe(true);
-  const cookie = (await admin.signIn(ADMIN)).headers
-    .getSetCookie()
-    .map((line) => line.split(';')[0])
-    .join('; ');
+  const cookie = admin.cookie();
   const paths = new Set([...routes.map(({ path }) => path), '/', '/queue/:queueName/:jobId', '/static/x']);
   expect(routes.filter(({ method }) => method !== 'get').length).toBeGreaterThan(20);
   for (const path of paths)
@@ -91,7 +88,8 @@ test('looking at every page and asking every question of the queues writes nothi
   for (const { path } of routes.filter(({ method }) => method === 'get'))
     for (const queue of Object.values(QUEUES)) {
       const { status } = await admin.get(fill(path).replace(QUEUES.events, queue));
-      expect([200, 404]).toContain(status);
+      // What the board hides of Redis itself it also refuses.
+      expect(path === '/api/redis/stats' ? [403] : [200, 404]).toContain(status);
     }
   for (const path of appRoutes.entryPoint.route) expect((await admin.get(fill(path))).status).toBe(200);
   expect(await everything()).toEqual(before);

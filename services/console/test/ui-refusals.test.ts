@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 import { startOwnRedis } from '../../../test/support/redis.ts';
 import { ADMIN, startConsole } from './api-rig.ts';
 import { createBrowser } from './ui-rig.ts';
+import { createSessions } from '../src/ui/session.ts';
 
 /** A person sees no header: what a page cannot do now says on itself when to come back, and whether anything may have been done. */
 const WAIT = /in \d+ s\./;
@@ -23,7 +24,9 @@ test('while Redis is away a page says when to load it again, and a form that it 
   const own = await startOwnRedis();
   await using stack = new AsyncDisposableStack();
   stack.defer(() => own.close());
-  await using console = await startConsole({ redisUrl: own.url });
+  await using other = await startConsole(); // has the session, so that the page itself is what fails
+  const sessions = createSessions(other.redis, other.keys);
+  await using console = await startConsole({ redisUrl: own.url, sessions });
   const { delivery } = await console.things('acme');
   const browser = createBrowser(`http://127.0.0.1:${console.port}`);
   await browser.signIn(ADMIN);

@@ -22,7 +22,12 @@ export function compare(owed: number, postings: number): string {
  * Accepted against postings of one ERP target: two lines that should be one, and their last values in a table, for whoever
  * cannot see it or has no scripts. The lines differ in their dashes, not in colour alone.
  */
-export function curve(figures: TargetFigures, history: TargetHistory, stepMs: number, now: number): SafeHtml {
+export function curve(
+  figures: TargetFigures,
+  history: TargetHistory,
+  { stepMs, rangeMs }: { readonly stepMs: number; readonly rangeMs: number },
+  now: number,
+): SafeHtml {
   const { target, postings } = figures;
   const owed = owedOf(figures);
   const { points, resetAt } = history;
@@ -37,7 +42,7 @@ export function curve(figures: TargetFigures, history: TargetHistory, stepMs: nu
           class="plot"
           role="img"
           aria-label="${target}: ${words}"
-          data-curve="${JSON.stringify(linesOf(points, stepMs))}"
+          data-curve="${JSON.stringify({ from: (now - rangeMs) / 1_000, to: now / 1_000, ...linesOf(points, stepMs) })}"
         ></div>
         <figcaption>
           <span class="line solid">accepted, to be posted</span> <span class="line dashed">posted</span>

@@ -4,7 +4,7 @@ import { html, type SafeHtml } from '@remix-run/html-template';
 import { choice, field } from '../forms.ts';
 import type { Answer, Page, Sight, Visit } from '../page.ts';
 import { code, facts, foreign, link, nextPage, path, table, time, when } from '../parts.ts';
-import { orAgain, refusalNote } from '../refusals.ts';
+import { refusal as refusalNote, tryForm } from '../refusal.ts';
 import { answerSample } from './delivery.ts';
 import { destination } from './deliveries.ts';
 import { findGroup, type Group, groupPath } from '../groups.ts';
@@ -14,7 +14,7 @@ export const deadLetterPages: readonly Page[] = [
     method: 'get',
     path: '/dead-letters',
     show: (visit) =>
-      orAgain(
+      tryForm(
         () => list(visit),
         (refusal) =>
           Promise.resolve({
@@ -65,18 +65,18 @@ export const groupTable = (groups: readonly Group[], now: number): SafeHtml =>
     'Dead letters by destination and cause, the largest group first',
     [
       { title: 'Dead', cell: ({ count }) => count, numeric: true },
-      { title: 'Destination', cell: destination },
       {
         title: 'Cause and remedy',
-        cell: (group) => html`${causeOf(group)} <span class="why">${remedyOf(group)}</span>`,
+        cell: (group) =>
+          html`<a href="${groupPath(group)}">${causeOf(group)}</a>
+            <span class="why">${remedyOf(group)}</span>`,
       },
+      { title: 'Destination', cell: destination },
       { title: 'Oldest', cell: ({ oldestAt }) => time(oldestAt, now) },
       { title: 'Newest', cell: ({ newestAt }) => time(newestAt, now) },
       {
-        title: 'Go on',
-        cell: (group) =>
-          html`<a href="${groupPath(group)}">Look at this group</a> ·
-            <a href="${deliveriesLink(group)}">deliveries</a>`,
+        title: 'Deliveries',
+        cell: (group) => html`<a href="${deliveriesLink(group)}">Its deliveries</a>`,
       },
     ],
     groups,

@@ -6,7 +6,7 @@ import { csrfField, field } from '../forms.ts';
 import { findGroup, type FoundGroup, type GroupName, nameOf } from '../groups.ts';
 import type { Answer, Page, Sight, Visit } from '../page.ts';
 import { code, facts, foreign, path, table, when } from '../parts.ts';
-import { orAgain, refusalNote } from '../refusals.ts';
+import { refusal as refusalNote, tryForm } from '../refusal.ts';
 import { modeChoice } from './delivery.ts';
 
 const AT = '/dead-letters/:group/replay';
@@ -19,7 +19,7 @@ export const groupReplayPages: readonly Page[] = [
     method: 'get',
     path: AT,
     show: (visit) =>
-      orAgain(
+      tryForm(
         () => ask(visit),
         (refusal) => ask(visit, refusal),
       ),
@@ -28,7 +28,7 @@ export const groupReplayPages: readonly Page[] = [
     method: 'post',
     path: AT,
     show: (visit) =>
-      orAgain(
+      tryForm(
         () => start(visit),
         (refusal) => ask(visit, refusal),
       ),

@@ -4,7 +4,7 @@ import { csrfField, field } from '../forms.ts';
 import type { Answer, Page, Sight, Visit } from '../page.ts';
 import { code, eventPath, facts, foreign, link, nextPage, path, table, time, when } from '../parts.ts';
 import { payload, payloadButton } from '../payload.ts';
-import { orAgain, refusalNote } from '../refusals.ts';
+import { refusal as refusalNote, tryForm } from '../refusal.ts';
 
 type Entry = Answer<'listQuarantine'>['entries'][number];
 type Detail = Answer<'getQuarantined'>;
@@ -17,7 +17,7 @@ export const quarantinePages: readonly Page[] = [
     method: 'post',
     path: '/quarantine/:id/retry',
     show: (visit) =>
-      orAgain(
+      tryForm(
         () => retry(visit),
         (refusal) => look(visit, { refusal }),
       ),

@@ -5,7 +5,7 @@ import { html, type SafeHtml } from '@remix-run/html-template';
 import { csrfField, field } from '../forms.ts';
 import type { Answer, Notice, Page, Sight, Visit } from '../page.ts';
 import { code, facts, foreign, live, nextPage, path, table, time, when } from '../parts.ts';
-import { orAgain, refusalNote } from '../refusals.ts';
+import { refusal as refusalNote, tryForm } from '../refusal.ts';
 
 type Run = Answer<'listReplays'>['replays'][number];
 type Detail = Answer<'getReplay'>;
@@ -29,7 +29,7 @@ function change(call: 'cancelReplay' | 'resumeReplay', action: string, notice: N
     method: 'post',
     path: `/replays/:id/${action}`,
     show: (visit) =>
-      orAgain(
+      tryForm(
         () => act(visit),
         (refusal) => look(visit, refusal),
       ),

@@ -43,7 +43,7 @@ function drawCurves() {
 const utc = (seconds, from, to) => new Date(seconds * 1000).toISOString().slice(from, to);
 
 function drawCurve(place) {
-  const { at, owed, posted } = JSON.parse(place.dataset.curve);
+  const { from, to, at, owed, posted } = JSON.parse(place.dataset.curve);
   const figure = place.closest('figure');
   const colour = (selector) => getComputedStyle(figure.querySelector(selector)).color;
   const { color: soft, borderTopColor: line } = getComputedStyle(place);
@@ -53,6 +53,8 @@ function drawCurve(place) {
     {
       width: place.clientWidth,
       height: 240,
+      // The whole range that was asked for, also where the history is younger.
+      scales: { x: { range: [from, to] } },
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'UTC'),
       axes: [
         {
