@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect, test } from '@jest/globals';
+import { PAGES } from '../../services/console/src/ui/ui.ts';
 import { debianTool } from '../support/debian-tools.ts';
 import { testUnless } from '../support/test-unless.ts';
 
@@ -48,6 +49,36 @@ test('every alert has a test, a severity, an owner, a summary and a runbook that
     expect(block).toContain(`runbook_url: docs/runbooks/${name}.md`);
     expect(runbooks).toContain(`${name}.md`);
   }
+});
+
+const ADDRESS = /\{\{ \$externalLabels\.console \}\}(\/(?:\{\{[^}]*\}\}|[^\s{])*)/g;
+/** Is there such a page of the console? Parameters may be anything. */
+const isPage = (address: string): boolean => {
+  const { pathname } = new URL(address, 'http://console');
+  return PAGES.some(
+    ({ method, path }) =>
+      method === 'get' && new RegExp(`^${path.replaceAll(/:\w+/g, '[^/]+')}$`).test(pathname),
+  );
+};
+
+test('every address in an alert is a page of the console, for whoever follows it from a pager', () => {
+  const addresses = [...readFileSync(rulesFile, 'utf8').matchAll(ADDRESS)].map(([, address = '']) =>
+    address.replaceAll(/\{\{[^}]*\}\}/g, 'some'),
+  );
+  expect(addresses.length).toBeGreaterThan(4);
+  expect(addresses.filter((address) => !isPage(address))).toEqual([]);
+});
+
+test('every page of the console that a runbook names exists', () => {
+  const ofProcesses = ['/livez', '/readyz', '/metrics'];
+  const named = readdirSync(join(root, 'docs/runbooks')).flatMap((file) =>
+    [...readFileSync(join(root, 'docs/runbooks', file), 'utf8').matchAll(/`(\/[^`]*)`/g)].map(
+      ([, address = '']) => address.replaceAll(/<[^>]*>/g, 'some'),
+    ),
+  );
+  const pages = named.filter((address) => !ofProcesses.includes(address));
+  expect(pages.length).toBeGreaterThan(8);
+  expect(pages.filter((address) => !isPage(address))).toEqual([]);
 });
 
 test('every runbook belongs to an alert', () => {

@@ -1,4 +1,4 @@
-import { parseDurationMs, parseScheduleMs } from '@breakwater/contracts/duration';
+import { DURATION_MAX, parseDurationMs, parseScheduleMs } from '@breakwater/contracts/duration';
 import { operatorName } from '@breakwater/contracts/operator';
 import { AppError } from '@breakwater/runtime/errors';
 import { InvalidArgumentError, Option } from 'commander';
@@ -15,25 +15,35 @@ export const wholeNumber =
 
 export function parseDuration(text: string): number {
   const ms = parseDurationMs(text);
-  if (ms === undefined) throw new InvalidArgumentError('Expected a duration such as 500ms, 5s or 2m.');
+  if (ms === undefined)
+    throw new InvalidArgumentError(`Expected a duration such as 500ms, 5s or 2m, at most ${DURATION_MAX}.`);
   return ms;
 }
 
 /** With its zone: a time without one means something else on every machine. Ms since the epoch. */
 export function parseTime(text: string): number {
+  const at = timeOf(text);
+  if (at === undefined)
+    throw new InvalidArgumentError('Expected a time with its zone such as 2026-01-31T12:00:00Z.');
+  return at;
+}
+
+function timeOf(text: string): number | undefined {
   const at = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)$/.test(text)
     ? Date.parse(text)
     : Number.NaN;
-  if (Number.isNaN(at))
-    throw new InvalidArgumentError('Expected a time with its zone such as 2026-01-31T12:00:00Z.');
-  return at;
+  return Number.isNaN(at) ? undefined : at;
 }
 
 /** A time (`2026-01-31T12:00Z`), or an age (`6h`: so long before now). */
 export function parseTimeOrAge(text: string): (nowMs: number) => number {
   const age = parseDurationMs(text);
   if (age !== undefined) return (nowMs) => nowMs - age;
-  const at = parseTime(text);
+  const at = timeOf(text);
+  if (at === undefined)
+    throw new InvalidArgumentError(
+      `Expected an age such as 24h, at most ${DURATION_MAX}, or a time with its zone such as 2026-01-31T12:00:00Z.`,
+    );
   return () => at;
 }
 
@@ -43,7 +53,7 @@ export function parseSchedule(text: string): number[] {
   const schedule = parseScheduleMs(text);
   if (!schedule || schedule.length > SCHEDULE_MAX) {
     throw new InvalidArgumentError(
-      `Expected at most ${SCHEDULE_MAX} waits such as 0s,1m,5m; every entry is one attempt.`,
+      `Expected at most ${SCHEDULE_MAX} waits such as 0s,1m,5m, none above 30d; every entry is one attempt.`,
     );
   }
   return schedule;

@@ -2,7 +2,7 @@ import type { BreakwaterConfig } from '@breakwater/contracts/config';
 import { openDeliveries } from '@breakwater/core/delivery-deps';
 import { AppError, messageOf } from '@breakwater/runtime/errors';
 import { createLogger } from '@breakwater/runtime/logger';
-import { closeRedis, connectRedis, type Redis } from '@breakwater/store/connection';
+import { closeRedis, connectRedis, isConnectionLost, type Redis } from '@breakwater/store/connection';
 import { createKeyspace, type Keyspace } from '@breakwater/store/keys';
 import type { CliContext } from './context.ts';
 
@@ -74,6 +74,12 @@ const unreachable = (url: string, why: string, remedy: string): AppError =>
     `Redis at ${withoutPassword(url)} is not reachable: ${why.replace(/\.$/, '')}.`,
     { remedy },
   );
+const wentAway = (url: string): AppError =>
+  unreachable(
+    url,
+    'it went away in the middle of the command',
+    'When it is back, look at what was done before you run the command again.',
+  );
 const START_IT = 'Start it (npm start), or correct REDIS_URL.';
 /** It answers, but not to these credentials. */
 const REFUSED = /WRONGPASS|NOAUTH/;
@@ -112,17 +118,7 @@ async function whileReachable<T>(
   const lost = Promise.withResolvers<never>();
   let timer: NodeJS.Timeout | undefined;
   const onClose = (): void => {
-    timer ??= setTimeout(
-      () =>
-        lost.reject(
-          unreachable(
-            url,
-            'it went away in the middle of the command',
-            'When it is back, look at what was done before you run the command again.',
-          ),
-        ),
-      outageMs,
-    );
+    timer ??= setTimeout(() => lost.reject(wentAway(url)), outageMs);
   };
   const onReady = (): void => {
     clearTimeout(timer);
@@ -142,18 +138,19 @@ async function whileReachable<T>(
   }
 }
 
-/** An answer such as OOM or NOPERM is Redis' trouble, not a fault of ours. */
-const explain = (error: unknown, url: string): unknown =>
-  error instanceof Error && error.name === 'ReplyError'
-    ? new AppError(
-        'redis_unavailable',
-        `Redis at ${withoutPassword(url)} refused a command: ${error.message}`,
-        {
-          cause: error,
-          remedy: 'See its words, and its log: it may be out of memory, or the user lack a right.',
-        },
-      )
-    : error;
+/** An answer such as OOM or NOPERM, or a connection that was closed, is Redis' trouble, not a fault of ours. */
+function explain(error: unknown, url: string): unknown {
+  if (isConnectionLost(error)) return wentAway(url);
+  if (!(error instanceof Error) || error.name !== 'ReplyError') return error;
+  return new AppError(
+    'redis_unavailable',
+    `Redis at ${withoutPassword(url)} refused a command: ${error.message}`,
+    {
+      cause: error,
+      remedy: 'See its words, and its log: it may be out of memory, or the user lack a right.',
+    },
+  );
+}
 
 function withoutPassword(url: string): string {
   const { protocol, host, pathname } = new URL(url);

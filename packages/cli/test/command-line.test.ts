@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { type AddressInfo, createConnection, createServer, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { pause } from '@breakwater/runtime/poll';
 import { startOwnRedis } from '../../../test/support/redis.ts';
@@ -15,8 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => rig.close());
 
-/** Every command that there is: groups as well as what is in them. */
-const COMMANDS = ((): string[][] => {
+const { PROGRAM } = ((): { PROGRAM: Command } => {
   const { program } = createProgram({
     stdin: process.stdin,
     stdout: { write: () => true },
@@ -28,6 +27,11 @@ const COMMANDS = ((): string[][] => {
     signal: new AbortController().signal,
     now: () => 0,
   });
+  return { PROGRAM: program };
+})();
+
+/** Every command that there is: groups as well as what is in them. */
+const COMMANDS = ((): string[][] => {
   const pathsOf = (command: Command, path: readonly string[]): string[][] => [
     [...path],
     ...command
@@ -36,7 +40,7 @@ const COMMANDS = ((): string[][] => {
       .filter((each) => each.name() !== 'help')
       .flatMap((each) => pathsOf(each, [...path, each.name()])),
   ];
-  return pathsOf(program, []);
+  return pathsOf(PROGRAM, []);
 })();
 
 test('every command explains itself and names the options of all; what they and the exit codes mean is told once', async () => {
@@ -84,6 +88,28 @@ test('a mistake on the command line ends with code 2, and says what was meant', 
   expect((await rig.cli(['deliveries', 'list', '--statu', 'sent'])).stderr).toContain(
     'Did you mean --status?',
   );
+});
+
+test('an age, a time or a duration that no date can bear is a mistake on the command line, of every command', async () => {
+  const asked = COMMANDS.flatMap((path) => {
+    const command = path.reduce(
+      (at: Command | undefined, name) => at?.commands.find((each) => each.name() === name),
+      PROGRAM,
+    );
+    return (command?.options ?? [])
+      .filter(({ long }) => long !== '--occurred-at') // judged with the event, as ingest does
+      .filter(({ flags }) => /<[^>]*(age|time|duration|waits)[^>]*>/.test(flags))
+      .map(({ long }) => [...path, long ?? '']);
+  });
+  expect(asked.length).toBeGreaterThan(20);
+  for (const args of asked) {
+    const { code, stderr } = await rig.cli([...args, '9999999999d']);
+    expect({ args, code }).toEqual({ args, code: 2 });
+    expect({ args, stderr }).toEqual({
+      args,
+      stderr: expect.stringMatching(/'9999999999d' is invalid. Expected /),
+    });
+  }
 });
 
 test('with --json an error is one JSON document on stderr, and stdout stays empty', async () => {
@@ -155,6 +181,46 @@ test('a Redis that goes away in the middle ends the command with an error', asyn
     await redis.close();
   }
 });
+
+test('a command whose connection is closed in the middle of an answer says so, and is no fault of Breakwater', async () => {
+  for (const event of ['evt_cut1', 'evt_cut2']) await rig.deadLetter(event);
+  const upstreamPort = Number(new URL(rig.env.REDIS_URL).port);
+  // Passes one reply of the pipeline that reads the records, and none of the others.
+  const server = createServer((client) => {
+    const upstream = createConnection(upstreamPort, '127.0.0.1');
+    let cutting = false;
+    client.on('data', (chunk) => {
+      cutting ||= chunk.toString('latin1').toLowerCase().includes('hgetall');
+      upstream.write(chunk);
+    });
+    upstream.on('data', (chunk: Buffer) => {
+      if (!cutting) return void client.write(chunk);
+      const end = firstReplyEnd(chunk.toString('latin1'));
+      client.end(chunk.subarray(0, end));
+      upstream.destroy();
+    });
+    for (const socket of [client, upstream]) socket.on('error', () => undefined);
+    client.on('close', () => upstream.destroy());
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  const { code, stderr } = await rig.cli(['deliveries', 'list', '--json'], {
+    redisUrl: `redis://127.0.0.1:${port}`,
+  });
+  server.close();
+  expect(code).toBe(1);
+  expect(JSON.parse(stderr).error).toMatchObject({
+    code: 'redis_unavailable',
+    message: expect.stringContaining('went away in the middle of the command'),
+  });
+});
+
+/** A hash as RESP2 or RESP3 tells it: fields and values, a line of length and a line of text each. */
+function firstReplyEnd(reply: string): number {
+  const [, kind, count] = /^([*%])(\d+)\r\n/.exec(reply) ?? [];
+  const lines = 1 + 2 * Number(count) * (kind === '%' ? 2 : 1);
+  return reply.split('\r\n').slice(0, lines).join('\r\n').length + 2;
+}
 
 test('a Redis that accepts connections and never answers does not hang the command', async () => {
   const sockets = new Set<Socket>();

@@ -4,6 +4,8 @@ import { deliveryId, eventKey } from '@breakwater/contracts/ids';
 import { startSimulator } from '@breakwater/erp-simulator/app';
 import { createLogger } from '@breakwater/runtime/logger';
 import { expect, test } from '@jest/globals';
+import { startOwnRedis } from '../../../test/support/redis.ts';
+import { startRedisProxy } from '../../../test/support/redis-proxy.ts';
 import { CONFIG, createRig, destination, type Rig } from './support.ts';
 
 const ROUTED = CONFIG.replace('routes: []', 'routes: [{ source: shop, target: receipts }]');
@@ -82,6 +84,37 @@ test('a page goes on where it ended, by the cursor that it gave', async () => {
   const rest = (await rig.cli(['reconcile', '--cursor', cursor, '--json'])).json();
   expect(rest.reconciliations[0]).toMatchObject({ cursor: null, counts: { missing: 50 } });
 }, 30_000);
+
+test('a Redis that goes away in the middle leaves what was found so far, and the cursor to go on with', async () => {
+  const redis = await startOwnRedis();
+  const rig = await createRig(ROUTED, redis.url);
+  for (let index = 0; index < 250; index += 1) await lose(rig, `evt-${index}`);
+  await rig.cli(['reconcile', '--target', 'receipts']); // the script is known to Redis: one command for each page
+  // The first page is of 200 events, the second of those behind them.
+  const isPage = (sent: string): boolean => /evalsha/i.test(sent) && sent.includes(':recorded');
+  const proxy = await startRedisProxy(redis.url, { at: isPage, when: 'before', nth: 2 });
+  try {
+    const running = rig.cli(['reconcile', '--target', 'receipts', '--json'], { redisUrl: proxy.url });
+    await proxy.reached;
+    await redis.kill();
+    const cut = await running;
+    expect(cut.code).toBe(1);
+    expect(cut.json()).toMatchObject({ ok: false, stopped: true });
+    const [{ findings, cursor }] = cut.json().reconciliations;
+    expect(findings).toHaveLength(200);
+    const { error } = JSON.parse(cut.stderr);
+    expect(error.code).toBe('redis_unavailable');
+    expect(error.remedy).toContain(`breakwater reconcile --cursor ${cursor}`);
+    await redis.restart();
+    const rest = (await rig.cli(['reconcile', '--cursor', cursor, '--json'])).json();
+    expect(rest.reconciliations[0]).toMatchObject({ cursor: null, counts: { missing: 50 } });
+  } finally {
+    proxy.release(); // what is still connected can only be closed in peace when Redis answers
+    await rig.close();
+    await proxy.close();
+    await redis.close();
+  }
+}, 60_000);
 
 test.each([
   [['reconcile'], 2, 'Say which ERP target'],

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { NewToken } from './access-token.ts';
 import { DELIVERY_STATUSES } from './delivery.ts';
+import { LATEST_MS } from './duration.ts';
 import { EndpointPatch, NewEndpointSettings, OVERLAP_MAX_MS } from './endpoint.ts';
 import { FAILURE_CLASSES } from './failure-class.ts';
 import { HISTORY_RANGE_NAMES } from './history.ts';
@@ -35,7 +36,7 @@ const cursor = z
 /** `2026-01-31T12:00Z`, or ms since the epoch. */
 const time = z
   .union([
-    z.int().min(0), // in a body; a query holds text alone
+    z.int().min(0).max(LATEST_MS), // in a body; a query holds text alone
     z
       .string()
       .regex(/^\d{1,15}$/)
@@ -140,6 +141,17 @@ const nothing = z.strictObject({}).default({});
 export const BODIES = {
   none: nothing,
   reason: z.strictObject({ reason }).meta({ id: 'WithReason' }),
+  resolve: z
+    .strictObject({
+      reason,
+      posted: z
+        .boolean()
+        .default(false)
+        .describe(
+          'The ERP holds a document under its reference, made by hand: count it. May be said of a resolved one, too.',
+        ),
+    })
+    .meta({ id: 'ResolveRequest' }),
   newEndpoint: NewEndpointSettings.meta({ id: 'NewEndpoint' }),
   endpointPatch: EndpointPatch.meta({ id: 'EndpointPatch' }),
   rotation: z

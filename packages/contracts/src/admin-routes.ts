@@ -146,7 +146,7 @@ export const ADMIN_ROUTES = {
     summary: 'Close a dead letter that a person settled otherwise',
     access: 'change',
     query: QUERIES.plain,
-    body: BODIES.reason,
+    body: BODIES.resolve,
     answer: ANSWERS.resolved,
     status: 200,
   },

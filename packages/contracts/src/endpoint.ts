@@ -1,8 +1,7 @@
 import { z } from 'zod';
+import { RETRY_WAIT_MAX_MS } from './duration.ts';
 import { endpointHeaders } from './endpoint-headers.ts';
 import { TYPE_PATTERN_LIMITS, typePattern } from './type-pattern.ts';
-
-const RETRY_WAIT_MAX_MS = 30 * 86_400_000; // as in the configuration file
 
 /** How fast an endpoint may be called: so many in a second on average, so many at once after a pause. */
 export const RateLimit = z

@@ -22,8 +22,24 @@ test('a duration is a number with a unit, in milliseconds', () => {
   for (const [text, ms] of Object.entries(known)) expect(parseDurationMs(text)).toBe(ms);
 });
 
-test('what is no duration is not guessed at', () => {
-  for (const text of ['', '5', '5 m', '-5s', '5M', '1e3s', '5m3s', '.5s', '5.s', 'NaNs', 'five', '5w'])
+test('what is no duration, or longer than any date can bear, is not guessed at', () => {
+  for (const text of [
+    '9999999999d',
+    '36501d',
+    `${'9'.repeat(400)}s`,
+    '',
+    '5',
+    '5 m',
+    '-5s',
+    '5M',
+    '1e3s',
+    '5m3s',
+    '.5s',
+    '5.s',
+    'NaNs',
+    'five',
+    '5w',
+  ])
     expect(parseDurationMs(text)).toBeUndefined();
 });
 
@@ -39,7 +55,8 @@ test('configuration takes 0 without a unit and says what it expects otherwise', 
 test('a schedule has one entry per attempt, and one bad entry spoils it', () => {
   expect(parseScheduleMs('0s,1m,5m')).toEqual([0, 60_000, 300_000]);
   expect(parseScheduleMs('0s, 10ms')).toEqual([0, 10]);
-  for (const text of ['', '0s,', ',0s', '0s,x', '0s;1m']) expect(parseScheduleMs(text)).toBeUndefined();
+  for (const text of ['', '0s,', ',0s', '0s,x', '0s;1m', '0s,31d'])
+    expect(parseScheduleMs(text)).toBeUndefined();
 });
 
 test('people read two units at most', () => {

@@ -37,7 +37,7 @@ export async function takeSnapshot(
   const breakers = await Promise.all(names.map((name) => readBreaker(redis, keys, erpDestination(name))));
   const depths = await deps.maintenance.depths();
   const memory = await readMemory(redis);
-  const reconciled = await reconciliationSamples(deps, names);
+  const reconciled = await reconciliationSamples(deps, [...targets.values()]);
   const silences = await judgeSources(deps, Date.now());
   const deliveries = [...new Set(['endpoint', ...names, ...ledger.deliveries.keys()])].flatMap(
     (destination) =>

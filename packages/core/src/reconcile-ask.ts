@@ -41,12 +41,15 @@ export function createAsker(deps: AskDeps, target: ReadyErpTarget, signal: Abort
     const event = await readEvent(deps.redis, deps.keys, parseDeliveryId(delivery)?.event ?? '');
     if (!find || !event) return undefined;
     await pause(Math.max(0, freeAt - performance.now()), signal);
-    if (signal?.aborted === true) throw signal.reason;
+    signal?.throwIfAborted();
     freeAt = performance.now() + everyMs;
     asked += 1;
     const { mappingInput } = contentOf(event);
     const document = await target.mapping.document(mappingInput, reference);
-    return receiptsIn(await find(reference, mappingInput, document.ok ? document.value : undefined, signal));
+    const said = await find(reference, mappingInput, document.ok ? document.value : undefined, signal);
+    // A question that was broken off by us is not an ERP that did not answer.
+    signal?.throwIfAborted();
+    return receiptsIn(said);
   };
   return {
     receiptsOf,

@@ -131,9 +131,10 @@ function classifyOpen(suspect: Suspect, record: SuspectRecord, judgement: Judgem
       detail: 'Not armed: no alarm stands for its next attempt. The next scheduled reconciliation arms it.',
       next: replayStep(suspect),
     });
-  if (record.doubt && (record.last?.endedAt ?? record.createdAt) + graceMs <= now)
+  const inDoubtSince = record.doubtAt || (record.last?.endedAt ?? record.createdAt);
+  if (record.doubt && inDoubtSince + graceMs <= now)
     return found(suspect, judgement, 'unknown', 'unclear_outcome', {
-      detail: `The last attempt has no clear result: ${lastWords(record)}. The next one looks it up first.`,
+      detail: `No clear result since ${new Date(inDoubtSince).toISOString()}; last attempt: ${lastWords(record)}. The next one looks it up first.`,
       next: replayStep(suspect),
     });
   if (record.armed === 'waiting' || record.nextAttemptAt + graceMs > now) return undefined;

@@ -1,5 +1,8 @@
+import { LATEST_MS } from '@breakwater/contracts/duration';
 import { AppError } from '@breakwater/runtime/errors';
 import { z } from 'zod';
+
+const instant = z.number().min(-LATEST_MS).max(LATEST_MS);
 
 /**
  * Where a reconciliation stands. It says everything that is needed to go on, so that whoever was cut off, or asked for a
@@ -8,13 +11,13 @@ import { z } from 'zod';
 const Cursor = z.strictObject({
   v: z.literal(1),
   target: z.string(),
-  since: z.number(),
-  until: z.number(),
+  since: instant,
+  until: instant,
   /** Name of what the ERP listed; none when it is not asked. */
   run: z.string().optional(),
   phase: z.enum(['documents', 'records', 'events']),
   /** documents: made at or after, ms. */
-  listedTo: z.number().optional(),
+  listedTo: instant.optional(),
   /** records: the last event that was looked at. */
   after: z.strictObject({ at: z.number(), event: z.string() }).optional(),
 });

@@ -2,9 +2,10 @@ import type { DeepState, ReconciliationSummary } from '@breakwater/contracts/rec
 import type { ReadyErpTarget } from '@breakwater/erp/targets';
 import type { Logger } from '@breakwater/runtime/logger';
 import { redisNowMs } from '@breakwater/store/clock';
-import { storeReconciliation } from '@breakwater/store/reconciliations';
+import { documentsBegun, expectReconciliation, storeReconciliation } from '@breakwater/store/reconciliations';
 import type { Transitions } from '@breakwater/store/transitions';
 import { reconcile, type ReconcileDeps } from './reconcile.ts';
+import { type ErpProgress, NO_PROGRESS, readProgress, writeProgress } from './reconcile-progress.ts';
 import { latestReconciliation, readDeepPart, readDeepTry, Tally } from './reconciliation-results.ts';
 
 export interface RoundDeps extends ReconcileDeps {
@@ -31,6 +32,7 @@ export function recordsRound(deps: RoundDeps, target: ReadyErpTarget): Round {
   return {
     name: `reconciliation:${target.name}`,
     async isDue() {
+      await expectReconciliation(deps.redis, deps.keys, target.name, await redisNowMs(deps.redis));
       const latest = await latestReconciliation(deps, target.name, settings);
       return latest === undefined || latest.ageMs >= settings.every;
     },
@@ -75,18 +77,26 @@ export function erpRound(deps: RoundDeps, target: ReadyErpTarget): Round {
     },
     async run(lease, signal) {
       const { redis, keys, logger } = deps;
-      const at = await redisNowMs(redis);
-      const range = { since: at - settings.window, until: at };
-      const tally = new Tally(undefined);
-      let state: DeepState = { kind: 'off' };
-      for await (const page of reconcile(deps, { target, ...range, deep: true, signal })) {
+      const triedAt = await redisNowMs(redis);
+      const begun = await readProgress(deps, target, triedAt, settings.window);
+      const at = begun?.at ?? triedAt;
+      const { since, until } = begun?.cursor ?? { since: at - settings.window, until: at };
+      const tally = new Tally(undefined, begun?.told);
+      let state: DeepState = begun?.state ?? { kind: 'off' };
+      let cursor = begun?.cursor;
+      const keep = keepingProgress(deps, target, lease);
+      for await (const page of reconcile(deps, { target, since, until, deep: true, cursor, signal })) {
+        state = addDeep(state, page.deep);
+        if (state.kind === 'skipped') break; // the next try goes on behind the pages that were answered
         for (const finding of page.findings) tally.add(finding);
         tally.settled.push(...page.settled);
-        state = addDeep(state, page.deep);
+        cursor = page.cursor;
+        if (cursor) await keep({ at, cursor, state, told: tally.deepPart(at, 0) });
       }
       const tookMs = (await redisNowMs(redis)) - at;
       const parts = {
-        asked: JSON.stringify({ at, state }),
+        asked: JSON.stringify({ at: triedAt, state }),
+        ...(state.kind !== 'skipped' && { progress: NO_PROGRESS }),
         ...(state.kind === 'done' && { deep: JSON.stringify(tally.deepPart(at, tookMs)) }),
       };
       if (!(await storeReconciliation(redis, keys, target.name, lease, parts))) return;
@@ -96,6 +106,25 @@ export function erpRound(deps: RoundDeps, target: ReadyErpTarget): Round {
           "the ERP's own documents could not be compared",
         );
     },
+  };
+}
+
+/** A page of look-ups takes seconds and one of a list milliseconds: so long is what an interruption costs, or one page. */
+const KEEP_EVERY_MS = 5_000;
+
+/** Writes how far a round has come, for whoever goes on with it. */
+function keepingProgress(
+  { redis, keys }: RoundDeps,
+  target: ReadyErpTarget,
+  lease: Lease,
+): (progress: ErpProgress) => Promise<void> {
+  let keptAt = Number.NEGATIVE_INFINITY;
+  return async (progress) => {
+    if (performance.now() - keptAt < KEEP_EVERY_MS) return;
+    keptAt = performance.now();
+    const { run } = progress.cursor;
+    if (run !== undefined) await documentsBegun(redis, keys, run); // what was listed stays as long as the round goes on
+    await storeReconciliation(redis, keys, target.name, lease, { progress: writeProgress(progress) });
   };
 }
 

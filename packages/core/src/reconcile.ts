@@ -52,6 +52,11 @@ export interface ReconcilePage {
 
 /** Events of one script: about 2 ms of Redis. */
 const PAGE = 200;
+/** Where each is asked for, a page takes about a second: it is what an interruption may cost. */
+const pageOf = ({ config, input }: Reconciling): number =>
+  input.deep && !input.target.adapter.list
+    ? Math.min(PAGE, Math.ceil(config.reconciliation.lookupsPerSecond))
+    : PAGE;
 
 /** What the parts of one reconciliation share. */
 export interface Reconciling extends ReconcileDeps {
@@ -146,6 +151,7 @@ async function* listPhase(
       };
     }
   } catch (error) {
+    if (input.signal?.aborted === true) throw error; // broken off by us
     if (!(error instanceof AppError && error.code === 'unavailable')) throw error;
     await forgetDocuments(redis, keys, run);
     return { at: next, deep: { kind: 'skipped', reason: error.message }, listedAt: undefined };
@@ -170,7 +176,7 @@ async function* recordsPhase(
       since: from.since,
       until: from.until,
       after,
-      limit: PAGE,
+      limit: pageOf(all),
       graceMs,
       operators: scope.operators,
       // By look-up alone every posting is asked for, so none may be left out: the list is an empty one.
@@ -222,6 +228,7 @@ async function judgeAll(
       if (confirmed) findings.push(confirmed);
       if (finding?.why === 'two_answers' && confirmed?.kind !== 'duplicate') settled.push(suspect.delivery);
     } catch (error) {
+      if (all.input.signal?.aborted === true) throw error; // broken off by us
       if (!(error instanceof AppError && error.code === 'unavailable')) throw error;
       deep = { kind: 'skipped', reason: error.message };
       // What only the ERP could have told is left out: half an answer is none.

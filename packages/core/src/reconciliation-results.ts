@@ -6,6 +6,7 @@ import {
   noFindings,
   type ReconciliationSummary,
 } from '@breakwater/contracts/reconciliation';
+import type { ReadyErpTarget } from '@breakwater/erp/targets';
 import type { Sample } from '@breakwater/runtime/metrics-fleet';
 import { redisNowMs } from '@breakwater/store/clock';
 import type { Redis } from '@breakwater/store/connection';
@@ -61,6 +62,12 @@ export async function readDeepTry({ redis, keys }: Store, target: string): Promi
   return json === undefined ? undefined : deepTryOf(json);
 }
 
+/** Since when a target is to be reconciled, ms; undefined where no console has wanted to yet. */
+async function readExpected({ redis, keys }: Store, target: string): Promise<number | undefined> {
+  const at = await readReconciliationPart(redis, keys, target, 'expected');
+  return at === undefined ? undefined : Number(at);
+}
+
 /** Latest scheduled reconciliation of a target, and whether it is too old to be believed. */
 export async function latestReconciliation(
   store: Store,
@@ -88,7 +95,7 @@ const deepValidMs = ({ deepEvery, every }: ReconciliationSettings, tookMs: numbe
 /** Samples for the metrics: no figure where the latest run is too old, and always its age. */
 export async function reconciliationSamples(
   store: Store & { readonly config: { readonly reconciliation: ReconciliationSettings } },
-  targets: readonly string[],
+  targets: readonly ReadyErpTarget[],
 ): Promise<
   Record<'reconcileMissing' | 'reconcileDuplicate' | 'reconcileUnknown' | 'reconcileAge', Sample[]>
 > {
@@ -97,13 +104,17 @@ export async function reconciliationSamples(
   const duplicate: Sample[] = [];
   const unknown: Sample[] = [];
   const age: Sample[] = [];
-  for (const target of targets) {
+  const now = await redisNowMs(store.redis);
+  for (const { name: target, adapter } of targets) {
     const latest = await latestReconciliation(store, target, settings);
-    if (!latest) continue;
-    age.push([[target, 'records'], latest.ageMs / 1_000]);
-    if (latest.deepAt !== null)
-      age.push([[target, 'erp'], (latest.ageMs + latest.startedAt - latest.deepAt) / 1_000]);
-    if (latest.stale) continue;
+    // What was never done is as old as the wish for it: a round that has not succeeded once must not look like none that is due.
+    const expectedAt = await readExpected(store, target);
+    const recordsAt = latest?.startedAt ?? expectedAt;
+    if (recordsAt !== undefined) age.push([[target, 'records'], Math.max(0, now - recordsAt) / 1_000]);
+    const isAsked = settings.deepEvery > 0 && (adapter.list ?? adapter.find) !== undefined;
+    const erpAt = latest?.deepAt ?? (isAsked ? expectedAt : undefined);
+    if (erpAt !== undefined) age.push([[target, 'erp'], Math.max(0, now - erpAt) / 1_000]);
+    if (!latest || latest.stale) continue;
     missing.push([[target], latest.counts.missing]);
     duplicate.push([[target], latest.counts.duplicate]);
     unknown.push([[target], latest.counts.unknown]);
@@ -116,6 +127,9 @@ export async function reconciliationSamples(
   };
 }
 
+const nameOf = ({ why, delivery, reference, receipts }: Finding): string =>
+  JSON.stringify([why, delivery, reference, receipts]);
+
 /** Gathers what one round finds, in the memory of the first thousand findings of either side. */
 export class Tally {
   readonly #byRecords = noFindings();
@@ -123,14 +137,24 @@ export class Tally {
   readonly #recordFindings: Finding[] = [];
   readonly #erpFindings: Finding[] = [];
   readonly #explained: ReadonlySet<string>;
+  readonly #known = new Set<string>();
   readonly settled: string[] = [];
 
-  /** `former`: what the ERP told last, which explains some second answers. */
-  constructor(former: DeepPart | undefined) {
+  /**
+   * `former`: what the ERP told last, which explains some second answers. `begun`: what it has told to this round already,
+   * before the round was interrupted; a document at the very place where it goes on is told again, and counted once.
+   */
+  constructor(former: DeepPart | undefined, begun?: Pick<DeepPart, 'counts' | 'findings' | 'settled'>) {
     this.#explained = new Set(former?.settled);
+    if (!begun) return;
+    Object.assign(this.#byErp, begun.counts);
+    this.#erpFindings.push(...begun.findings);
+    this.settled.push(...begun.settled);
+    for (const finding of begun.findings) this.#known.add(nameOf(finding));
   }
 
   add(finding: Finding): void {
+    if (finding.by === 'erp' && this.#known.has(nameOf(finding))) return;
     if (finding.why === 'two_answers' && this.#explained.has(finding.delivery ?? '')) return;
     const [counts, kept] =
       finding.by === 'erp' ? [this.#byErp, this.#erpFindings] : [this.#byRecords, this.#recordFindings];

@@ -96,6 +96,30 @@ test('an outcome that is not known, a dead letter and a second creating answer a
   ]);
 });
 
+test('a posting is in doubt from the first unclear answer on, however often it is tried again without one', async () => {
+  const graceMs = 600_000;
+  const world = await openReconciling((config) => ({
+    ...config,
+    reconciliation: { ...config.reconciliation, grace: graceMs },
+  }));
+  const id = await world.accept('evt-1');
+  await world.attempt(id, 'unknown');
+  expect((await world.reconcile()).findings).toEqual([]);
+  const longAgo = Date.now() - graceMs - 60_000;
+  await world.redis.hset(world.keys.delivery(id), 'doubtAt', longAgo);
+  const again = async (outcome: Parameters<typeof world.attempt>[1]): Promise<void> => {
+    await world.redis.hset(world.keys.delivery(id), { nextAttemptAt: 0, settleAt: 0 }); // as if its wait were over
+    await world.attempt(id, outcome);
+  };
+  for (const outcome of ['failed', 'unknown'] as const) await again(outcome); // as the breaker's probe
+  const { findings } = await world.reconcile();
+  expect(findings).toMatchObject([{ kind: 'unknown', why: 'unclear_outcome', delivery: id }]);
+  expect(findings[0]?.detail).toContain(new Date(longAgo).toISOString());
+  await again('absent'); // a look-up that tells ends it, and the next doubt is a new one
+  await again('unknown');
+  expect((await world.reconcile()).findings).toEqual([]);
+});
+
 test('an event that no route wanted, and one whose fan-out failed, are missing where a route wants them now', async () => {
   const world = await openReconciling();
   const { config } = world;

@@ -1,4 +1,5 @@
 import type { HttpList } from '@breakwater/contracts/http-list-config';
+import { LATEST_MS } from '@breakwater/contracts/duration';
 import { AppError } from '@breakwater/runtime/errors';
 import type { ListedDocument } from './adapter.ts';
 import type { Authorizer } from './authorizer.ts';
@@ -91,7 +92,7 @@ async function readItem(plan: ListPlan, item: unknown): Promise<ListedDocument> 
   const ms = typeof at === 'string' ? Date.parse(at) : at;
   if (typeof reference !== 'string')
     throw silent(`adapter.list.reference gave ${kindOf(reference)} for an item, not text.`);
-  if (typeof ms !== 'number' || Number.isNaN(ms))
+  if (typeof ms !== 'number' || !(Math.abs(ms) <= LATEST_MS))
     throw silent('adapter.list.at gave no time for an item: expected ISO 8601 or milliseconds.');
   return { reference, documentId: receiptText(documentId), at: ms, complete: complete !== false };
 }

@@ -38,7 +38,7 @@ export const Environment = z.object({
       if (schedule && schedule.length <= SCHEDULE_MAX) return schedule;
       context.addIssue({
         code: 'custom',
-        message: 'expected at most 50 durations such as 0s,1m,5m; every entry is one attempt',
+        message: 'expected at most 50 durations such as 0s,1m,5m, none above 30d; every entry is one attempt',
       });
       return z.NEVER;
     })

@@ -83,3 +83,10 @@ export async function closeRedis(redis: Redis): Promise<void> {
   }
   redis.disconnect();
 }
+
+/**
+ * Did this command end because its connection was closed under it? ioredis sends a lost command again, but not one of a
+ * pipeline that was answered in part, nor any once it has given up. By its words: they have neither a code nor a class.
+ */
+export const isConnectionLost = (error: unknown): boolean => LOST.test(messageOf(error));
+const LOST = /^(?:Command aborted due to connection close|Connection is closed\.)$/;

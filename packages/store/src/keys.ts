@@ -51,7 +51,7 @@ export interface Keyspace {
   readonly recorded: string;
   /** hash reference -> delivery: of an ERP target's deliveries whose reference is not the event id. */
   readonly references: (destination: string) => string;
-  /** hash: the latest scheduled reconciliation of an ERP target: its figures and the first of its findings. */
+  /** hash: the latest scheduled reconciliation of an ERP target: its figures and the first of its findings; since when it is wanted, and how far the ERP was asked. */
   readonly reconciliation: (target: string) => string;
   /** hash delivery -> document, 1 h after its last use: what an ERP listed to one reconciliation. */
   readonly documents: (run: string) => string;
@@ -115,6 +115,8 @@ export interface Keyspace {
   readonly tokens: string;
   /** string, 24 h: the answer to a creating call with an Idempotency-Key, sealed with the caller's own token. */
   readonly idempotency: (hash: string) => string;
+  /** string, 12 h: the token of a session of the console, sealed with the session's own id; under the hash of that. */
+  readonly session: (hash: string) => string;
 }
 
 const SHARD = 0; // one shard carries a deployment to thousands of events a second
@@ -177,5 +179,6 @@ export function createKeyspace(deployment: string): Keyspace {
     token: (hash) => `${prefix}token:${hash}`,
     tokens: `${prefix}tokens`,
     idempotency: (hash) => `${prefix}idempotency:${hash}`,
+    session: (hash) => `${prefix}session:${hash}`,
   });
 }

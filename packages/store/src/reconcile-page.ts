@@ -40,6 +40,8 @@ export interface SuspectRecord {
   readonly found: boolean;
   /** An attempt may have been applied without our knowing. */
   readonly doubt: boolean;
+  /** Since when; 0 where that is not known: a record in doubt since before this was written. */
+  readonly doubtAt: number;
   readonly inFlight: boolean;
   readonly nextAttemptAt: number;
   /** `no`: neither an alarm nor a place at a gate stands for it, so nobody would come back to it. */
@@ -135,6 +137,7 @@ function toRecord(facts: Facts, now: number): SuspectRecord {
     created: number('created'),
     found: facts['found'] === '1',
     doubt: facts['doubt'] === '1',
+    doubtAt: number('doubtAt'),
     inFlight: facts['run'] !== undefined && number('runUntil') > now,
     nextAttemptAt: number('nextAttemptAt'),
     armed: (facts['armed'] as SuspectRecord['armed'] | undefined) ?? 'armed',

@@ -132,6 +132,16 @@ export async function storeReconciliation(
   return kept === 1;
 }
 
+/** Notes, once, that a target is to be reconciled from `now` (ms, Redis' clock) on. */
+export async function expectReconciliation(
+  redis: Redis,
+  keys: Keyspace,
+  target: string,
+  now: number,
+): Promise<void> {
+  await redis.hsetnx(keys.reconciliation(target), 'expected', now);
+}
+
 /** One part of the latest scheduled reconciliation of a target, as JSON; undefined before the first. */
 export async function readReconciliationPart(
   redis: Redis,

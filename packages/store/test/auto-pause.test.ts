@@ -145,6 +145,28 @@ test('a no costs the one that asked no scheduled attempt: it is held again, firs
   expect((await store.waiting(endpoint))[0]).toBe(await store.alarm(id));
 });
 
+test('one that fails for a reason of its own does not ask for all: they ask in turn, and each is held as long as before', async () => {
+  const { store, endpoint, id: poison } = await paused();
+  const [second, third] = [await store.delivery(endpoint), await store.delivery(endpoint)];
+  for (const id of [poison, second, third]) await store.begin(id);
+  const heldSince = await store.redis.zscore(store.keys.waiting(endpoint), await store.alarm(poison));
+  const nextToAsk = async (): Promise<string> => {
+    await store.redis.hset(store.keys.gate(endpoint), 'probeAt', 1);
+    const [asked] = (await store.transitions.sweepGates(10)).alarms;
+    return asked?.alarmId.slice(0, asked.alarmId.lastIndexOf('-')) ?? '';
+  };
+  const askers: string[] = [];
+  for (let asks = 0; asks < 4; asks += 1) {
+    const asker = await nextToAsk();
+    askers.push(asker);
+    await store.attempt(asker, 'failed');
+    await store.begin(asker);
+  }
+  expect(new Set(askers.slice(0, 3))).toEqual(new Set([poison, second, third]));
+  expect(askers[3]).toBe(askers[0]);
+  expect(await store.redis.zscore(store.keys.waiting(endpoint), await store.alarm(poison))).toBe(heldSince);
+});
+
 test('those who waited for a slot when the pause came are held as well, a bounded number with each look', async () => {
   const store = open();
   const endpoint = await store.endpoint(1);

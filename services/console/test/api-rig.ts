@@ -1,5 +1,12 @@
 import { BreakwaterConfig } from '@breakwater/contracts/config';
-import { deliveryId, erpDestination, eventKey, newEndpointId, newId } from '@breakwater/contracts/ids';
+import {
+  deliveryId,
+  erpDestination,
+  eventKey,
+  newEndpointId,
+  newId,
+  parseDeliveryId,
+} from '@breakwater/contracts/ids';
 import { RESERVED_SOURCE } from '@breakwater/contracts/reserved';
 import { type Finding, noFindings, type ReconciliationSummary } from '@breakwater/contracts/reconciliation';
 import { changeBulkReplay, startBulkReplay } from '@breakwater/core/bulk-replay';
@@ -21,6 +28,7 @@ import { freePort } from '../../../test/support/free-port.ts';
 import { sharedRedisUrl } from '../../../test/support/redis.ts';
 import { type ConsoleOptions, createConsole } from '../src/console.ts';
 import type { ApiDeps, TakenSnapshot } from '../src/call.ts';
+import { createSessions } from '../src/ui/session.ts';
 import { createApiServer } from '../src/api-server.ts';
 
 export const ADMIN = 'the-admin-token';
@@ -100,6 +108,7 @@ export async function startConsole(options: Partial<ConsoleOptions> & { readonly
     board,
     // Its clock stands still: what it has once looked up it knows for good, and no look-up comes in between.
     tokenReader: createTokenReader({ redis, keys, logger, now: () => now }),
+    sessions: createSessions(redis, keys),
     rate: { perSecond: 1_000, burst: 10_000 },
     signal: new AbortController().signal,
     ...more,
@@ -215,17 +224,7 @@ async function makeThings(
     replan: false,
   });
   const delivery = deliveryId(key, endpoint.id);
-  const begun = await transitions.beginAttempt(delivery, `${delivery}-1`, newId());
-  if (begun.kind !== 'go') throw new Error(`it did not begin: ${begun.kind}`);
-  await transitions.endAttempt({
-    delivery,
-    alarmId: `${delivery}-1`,
-    attempt: begun.go.attempt,
-    outcome: 'failed',
-    class: 'http_5xx',
-    code: '503',
-    handOffToken: '',
-  });
+  await giveUp(transitions, delivery);
   const run = await startBulkReplay(
     { redis, keys },
     {
@@ -248,6 +247,32 @@ async function makeThings(
   const quarantined = await refuse(deps, operator, `{"of":"${operator}"}`);
   const things = { operator, endpoint: endpoint.id, source: `${operator}-shop`, eventId, delivery };
   return { ...things, run: run.id, quarantined };
+}
+
+/** Makes the one attempt of this configuration's schedule, and lets it fail: a dead letter. */
+export async function giveUp(transitions: ApiDeps['transitions'], delivery: string): Promise<void> {
+  const begun = await transitions.beginAttempt(delivery, `${delivery}-1`, newId());
+  if (begun.kind !== 'go') throw new Error(`it did not begin: ${begun.kind}`);
+  await transitions.endAttempt({
+    delivery,
+    alarmId: `${delivery}-1`,
+    attempt: begun.go.attempt,
+    outcome: 'failed',
+    class: 'http_5xx',
+    code: '503',
+    handOffToken: '',
+  });
+}
+
+/** An operator's posting that was given up. Resolves to its id. */
+export async function givenUpPosting(
+  console: Pick<Console, 'things' | 'transitions'>,
+  operator: Operator,
+): Promise<string> {
+  const { delivery } = await console.things(operator);
+  const posting = deliveryId(parseDeliveryId(delivery)?.event ?? '', erpDestination('receipts'));
+  await giveUp(console.transitions, posting);
+  return posting;
 }
 
 /** As if ingest had refused this for its signature. Resolves to the entry's id. `signature`: of the header that is kept. */

@@ -2,7 +2,15 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { TOKEN_CACHE_MS } from '@breakwater/core/token-reader';
-import { ADMIN, type Answer, type CallOptions, type Console, startConsole } from './api-rig.ts';
+import { readLedger } from '@breakwater/store/ledger';
+import {
+  ADMIN,
+  type Answer,
+  type CallOptions,
+  type Console,
+  givenUpPosting,
+  startConsole,
+} from './api-rig.ts';
 
 let api: Console;
 beforeAll(async () => {
@@ -316,6 +324,29 @@ test('a dead letter is found, understood, replayed once and resolved', async () 
   expect(codeOf(await replay())).toEqual([409, 'replay_open']);
   const resolved = await post(`/deliveries/${things.delivery}/resolve`, { reason: 'by hand' }, {}, token);
   expect(resolved.json.delivery.status).toBe('resolved');
+});
+
+test('a dead letter whose document a person made at the ERP is closed as posted, and not as owed no more', async () => {
+  const posting = await givenUpPosting(api, 'acme');
+  const { value: token } = await api.token('operator:acme');
+  const figures = async () => {
+    const { postings, resolved } = await readLedger(api.redis, api.keys);
+    return [postings.get('receipts') ?? 0, resolved.get('receipts') ?? 0];
+  };
+  const [postings = 0, resolved] = await figures();
+  const wrong = await post(`/deliveries/${posting}/resolve`, { reason: 'x', posted: 'yes' }, {}, token);
+  expect(codeOf(wrong)).toEqual([400, 'request_invalid']);
+  const body = { reason: 'posted by hand', posted: true };
+  const done = await post(`/deliveries/${posting}/resolve`, body, {}, token);
+  expect(done.json.delivery.status).toBe('resolved');
+  expect(await figures()).toEqual([postings + 1, resolved]);
+});
+
+test('a time that no date can hold is refused, since whoever looked at the run later would meet an error', async () => {
+  const filter = { reason: 'x', since: 8.64e15 + 1 };
+  expect(codeOf(await post(`/replays${as('acme')}`, filter))).toEqual([400, 'request_invalid']);
+  const far = await get(`/deliveries${as('acme')}&since=9999999999999999`);
+  expect(codeOf(far)).toEqual([400, 'request_invalid']);
 });
 
 test('a bulk replay is rehearsed without a trace, begun with a reason, cancelled and resumed', async () => {

@@ -57,7 +57,7 @@ const CASES: Readonly<Record<string, Case>> = {
   listDeliveries: { kind: 'list', path: () => '/deliveries?limit=200', shows: (things) => things.delivery },
   getDelivery: delivery(),
   replayDelivery: { ...delivery('/replay'), body: REASON },
-  resolveDelivery: { ...delivery('/resolve'), body: REASON },
+  resolveDelivery: { ...delivery('/resolve'), body: { ...REASON, posted: true } },
   listDeadLetterGroups: {
     kind: 'list',
     path: () => '/dead-letters/groups?limit=200',

@@ -88,6 +88,18 @@ async function openWorld() {
       await redis.hset(keys.delivery(id), 'sentAt', Date.now() - PAST_MS);
       return id;
     },
+    /** A console whose ERP is `asked`: one that can only be looked up, reference by reference. */
+    openAsking: (asked: string, lookupsPerSecond: number) =>
+      openConsole({
+        redisUrl,
+        keyPrefix,
+        breakwater: {
+          ...breakwater,
+          reconciliation: { ...settings, lookupsPerSecond, deepEvery: 3_600_000 },
+          erpTargets: lookedUpAt(breakwater, asked),
+        },
+      }),
+    part: (name: string) => redis.hget(keys.reconciliation('receipts'), name),
     openConsole: (more: Partial<typeof settings> = {}, listedBy?: string) =>
       openConsole({
         redisUrl,
@@ -109,6 +121,35 @@ function listedFrom({ erpTargets }: BreakwaterConfig, baseUrl: string): Breakwat
   if (receipts?.adapter.kind !== 'http' || !receipts.adapter.list) throw new Error('no such target');
   const list = { ...receipts.adapter.list, timeout: 60_000 };
   return { receipts: { ...receipts, adapter: { ...receipts.adapter, baseUrl, list } } };
+}
+
+/** The target's ERP is another one, which cannot list. */
+function lookedUpAt({ erpTargets }: BreakwaterConfig, baseUrl: string): BreakwaterConfig['erpTargets'] {
+  const receipts = erpTargets['receipts'];
+  if (receipts?.adapter.kind !== 'http') throw new Error('no such target');
+  const { list: _list, find, ...adapter } = receipts.adapter;
+  if (!find) throw new Error('no look-up');
+  const { sameEvent: _same, ...byReference } = find; // the events here are empty
+  return { receipts: { ...receipts, adapter: { ...adapter, find: byReference, baseUrl } } };
+}
+
+/** An ERP that holds one document for every reference, and counts how often it is asked for each. */
+async function startAskedErp() {
+  const asked = new Map<string, number>();
+  const erp = { asked, isDown: false, url: '' };
+  const server = createServer((request, response) => {
+    const reference = new URL(request.url ?? '', 'http://erp').searchParams.get('external_reference') ?? '';
+    if (reference !== '') asked.set(reference, (asked.get(reference) ?? 0) + 1);
+    const receipts = [{ receipt_no: `GR-${reference}`, external_reference: reference }];
+    response.writeHead(erp.isDown ? 503 : 200, { 'content-type': 'application/json' });
+    response.end(JSON.stringify({ receipts }));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  afterwards(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return Object.assign(erp, { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` });
 }
 
 const metric = (kind: string): string => `breakwater_reconcile_${kind}{target="receipts"}`;
@@ -202,6 +243,68 @@ test('an ERP that takes long to be compared keeps its own records, and those of 
     timeoutMs: 20_000,
   });
 }, 120_000);
+
+const PER_SECOND = 20; // and as many in a page
+const POSTED = 3 * PER_SECOND;
+
+test('an ERP that is asked for longer than a console lives is asked for everything in the end, and for its first range', async () => {
+  const world = await openWorld();
+  for (let nth = 0; nth < POSTED; nth += 1) await world.posted(`evt-${nth}`);
+  const erp = await startAskedErp();
+  let before: string | null = null;
+  let lives = 0;
+  let firstEndedAt = 0;
+  for (; (await world.part('deep')) === null && lives <= 10; lives += 1) {
+    const console = await world.openAsking(erp.url, PER_SECOND);
+    await waitUntil(
+      async () => (await world.part('progress')) !== before || (await world.part('deep')) !== null,
+      { what: 'one page more', timeoutMs: 30_000 },
+    );
+    before = await world.part('progress');
+    await console.stop();
+    firstEndedAt ||= Date.now();
+  }
+  expect(lives).toBeGreaterThan(2);
+  const deep = JSON.parse((await world.part('deep')) ?? '{}') as { at: number; counts: object };
+  expect(deep.at).toBeLessThan(firstEndedAt);
+  expect(deep.counts).toMatchObject({ missing: 0, duplicate: 0, unknown: 0 });
+  expect(erp.asked.size).toBe(POSTED);
+  expect(await world.part('progress')).toBe('');
+}, 120_000);
+
+test('an ERP that falls silent on the way is not asked again for what it has told', async () => {
+  const world = await openWorld();
+  for (let nth = 0; nth < POSTED; nth += 1) await world.posted(`evt-${nth}`);
+  const erp = await startAskedErp();
+  await world.openAsking(erp.url, PER_SECOND);
+  await waitUntil(() => world.part('progress'), { what: 'the first page', timeoutMs: 30_000 });
+  const told = [...erp.asked.keys()].slice(0, PER_SECOND);
+  erp.isDown = true;
+  await waitUntil(async () => (await world.part('asked'))?.includes('skipped') ?? false, {
+    what: 'the ERP to be given up for now',
+    timeoutMs: 30_000,
+  });
+  erp.isDown = false;
+  await waitUntil(() => world.part('deep'), { what: 'the ERP to have told all', timeoutMs: 60_000 });
+  expect(told.map((reference) => erp.asked.get(reference))).toEqual(told.map(() => 1));
+}, 120_000);
+
+test('a reconciliation that has never succeeded has an age, and no figures', async () => {
+  const world = await openWorld();
+  await world.redis.set(world.keys.recorded, 'what no walk can read');
+  const console = await world.openConsole();
+  const ages = ['records', 'erp'].map(
+    (depth) => `breakwater_reconcile_age_seconds{target="receipts",depth="${depth}"}`,
+  );
+  await waitUntil(
+    async () => {
+      const series = await console.scrape();
+      return ages.every((age) => (series.get(age) ?? 0) > 2);
+    },
+    { what: 'both ages to grow', timeoutMs: 30_000 },
+  );
+  expect((await console.scrape()).has(metric('missing'))).toBe(false);
+}, 60_000);
 
 test('a delivery that nobody would come back to is armed again', async () => {
   const world = await openWorld();

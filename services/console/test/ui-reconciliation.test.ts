@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import type { Finding, ReconciliationSummary } from '@breakwater/contracts/reconciliation';
 import { ADMIN, type Console, startConsole, type Things } from './api-rig.ts';
-import { type Browser, createBrowser } from './ui-rig.ts';
+import { type Browser, createBrowser, formTo } from './ui-rig.ts';
 
 let console: Console;
 let acme: Things;
@@ -33,6 +33,20 @@ async function told(change: Partial<ReconciliationSummary>, more: readonly Parti
   const findings = await read<Finding[]>('findings');
   await write('findings', [...findings, ...more.map((each) => ({ ...findings[0], ...each }))]);
 }
+
+test('the link of an alert opens the page of its target, also for whoever has to sign in first', async () => {
+  const address = '/reconciliation?target=receipts';
+  const browser = createBrowser(`http://127.0.0.1:${console.port}`);
+  const asked = await browser.get(address);
+  expect([asked.status, asked.location]).toEqual([303, `/sign-in?next=${encodeURIComponent(address)}`]);
+  const form = await browser.get(asked.location ?? '');
+  const next = formTo(form.text, '/sign-in').find(([name]) => name === 'next')?.[1] ?? '';
+  expect((await browser.signIn(ADMIN, next)).location).toBe(address);
+  const { status, text } = await browser.get(address);
+  expect([status, textOf(text)]).toEqual([200, expect.stringContaining('ERP target receipts')]);
+  // Of that target alone.
+  expect(textOf((await browser.get('/reconciliation?target=another')).text)).not.toContain('target receipts');
+});
 
 test('an operator sees its own findings, with links to event and delivery and the next step in words and as a command', async () => {
   await told({}, [

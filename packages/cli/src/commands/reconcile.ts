@@ -78,28 +78,53 @@ export function reconcileCommand(program: Command, context: CliContext): void {
 }
 
 async function run(context: CliContext, options: ReconcileOptions): Promise<number> {
-  return withDeliveries(context, async (deliveries) => {
-    const client = createHttpClient({});
-    try {
-      const results: Reconciled[] = [];
-      for (const target of chosen(deliveries, options, client)) {
-        if (context.io.signal.aborted) break;
-        results.push(await reconcileTarget(context, deliveries, target, options));
+  // Outside of the work with Redis: what was found before Redis went away is printed like what was found before Ctrl-C.
+  const results = new Map<string, Reconciled>();
+  try {
+    await withDeliveries(context, async (deliveries) => {
+      const client = createHttpClient({});
+      try {
+        for (const target of chosen(deliveries, options, client)) {
+          if (context.io.signal.aborted) break;
+          await reconcileTarget(context, deliveries, target, options, (result) =>
+            results.set(target.name, result),
+          );
+        }
+      } finally {
+        client.close();
       }
-      const stopped = context.io.signal.aborted;
-      const isFound = results.some(
-        ({ findings, others }) => findings.length + Object.keys(others).length > 0,
-      );
-      const isSkipped = results.some(({ deep }) => deep.kind === 'skipped');
-      context.print({ ok: !isFound && !isSkipped && !stopped, stopped, reconciliations: results }, () =>
-        results.map((result) => renderReconciliation(result, context.io.now())).join('\n\n'),
-      );
-      if (isFound) return EXIT.findings;
-      return isSkipped || stopped ? EXIT.failure : EXIT.ok;
-    } finally {
-      client.close();
-    }
-  });
+    });
+  } catch (error) {
+    const { signal } = context.io;
+    if (signal.aborted && error === signal.reason) return print(context, [...results.values()], true); // in a look-up
+    if (!(error instanceof AppError && error.code === 'redis_unavailable')) throw error;
+    if (results.size > 0) print(context, [...results.values()], true);
+    throw cutOff(error, [...results.values()].at(-1)?.cursor ?? options.cursor);
+  }
+  return print(context, [...results.values()], context.io.signal.aborted);
+}
+
+/** Resolves to the exit code. */
+function print(context: CliContext, results: readonly Reconciled[], stopped: boolean): number {
+  const isFound = results.some(({ findings, others }) => findings.length + Object.keys(others).length > 0);
+  const isSkipped = results.some(({ deep }) => deep.kind === 'skipped');
+  context.print({ ok: !isFound && !isSkipped && !stopped, stopped, reconciliations: results }, () =>
+    results.length === 0
+      ? 'Stopped before anything was looked at.'
+      : results.map((result) => renderReconciliation(result, context.io.now())).join('\n\n'),
+  );
+  if (isFound) return EXIT.findings;
+  return isSkipped || stopped ? EXIT.failure : EXIT.ok;
+}
+
+/** A reconciliation changes nothing, so there is nothing to look at before it goes on. */
+function cutOff(error: AppError, cursor: ReconcileCursor | string | undefined): AppError {
+  const text = typeof cursor === 'object' ? formatCursor(cursor) : cursor;
+  const remedy =
+    text === undefined
+      ? 'When it is back, run the command again: it has changed nothing.'
+      : `When it is back, go on where this ended: breakwater reconcile --cursor ${text}`;
+  return new AppError('redis_unavailable', error.message, { cause: error, remedy });
 }
 
 function chosen(
@@ -122,7 +147,8 @@ async function reconcileTarget(
   deliveries: Deliveries,
   target: ReadyErpTarget,
   options: ReconcileOptions,
-): Promise<Reconciled> {
+  note: (result: Reconciled) => void,
+): Promise<void> {
   const { redis, keys } = deliveries;
   const { operator } = context.globals();
   const now = await redisNowMs(redis);
@@ -134,7 +160,6 @@ async function reconcileTarget(
   const findings: Finding[] = [];
   const others: Record<string, number> = {};
   let deep: DeepState = { kind: 'off' };
-  let cursor: ReconcileCursor | undefined;
   const progress = startProgress(
     context.io,
     `reconciling ${target.name}`,
@@ -153,7 +178,6 @@ async function reconcileTarget(
       for (const name of ['events', 'deliveries', 'open'] as const) sums[name] += page[name];
       progress.update(sums.events);
       deep = addDeep(deep, page.deep);
-      cursor = page.cursor;
       for (const finding of page.findings) {
         if (finding.operator !== undefined && finding.operator !== operator) {
           others[finding.operator] = (others[finding.operator] ?? 0) + 1;
@@ -162,11 +186,11 @@ async function reconcileTarget(
         counts[finding.kind] += 1;
         findings.push(finding);
       }
+      const cursor = page.cursor === undefined ? null : formatCursor(page.cursor);
+      note({ target: target.name, since, until, ...sums, deep, counts, findings, others, cursor });
       if (findings.length >= options.limit || context.io.signal.aborted) break;
     }
   } finally {
     progress.stop();
   }
-  const at = cursor === undefined ? null : formatCursor(cursor);
-  return { target: target.name, since, until, ...sums, deep, counts, findings, others, cursor: at };
 }

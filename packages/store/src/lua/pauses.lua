@@ -2,7 +2,7 @@
 --   failing: failingSince is set by the first failure and taken away by any 2xx.
 --   paused: since, by and why are kept in the gate; the sweeper marks its waiters as held, dead-letters what was held for p.heldForMs, and
 --   lets one waiter ask every p.probeEveryMs whether a destination that was paused by itself works again.
-local PAUSE = { 'paused', 'pausedAt', 'pausedBy', 'pausedReason', 'pausedAuto', 'holdCursor', 'probe', 'probeAt' }
+local PAUSE = { 'paused', 'pausedAt', 'pausedBy', 'pausedReason', 'pausedAuto', 'holdCursor', 'probe', 'probeAt', 'probeTurn' }
 local function audit_gate(P, g, action, operator, actor, reason)
   redis.call('XADD', P .. 'audit', 'MAXLEN', '~', 100000, '*', 'action', 'destination.' .. action, 'operator', operator, 'actor', actor, 'destination', g, 'reason', reason)
 end
@@ -71,10 +71,14 @@ local function expire_held(P, g, now, p, pausedAt)
   end
   return #old == BATCH
 end
+-- They ask in turn: one that fails for a reason of its own must not be the only one who asks, or an endpoint that is well would stay
+-- paused. Places in the line stay, since they say since when each is held.
 local function ask_again(P, g, now, p, queued)
-  local alarmId = redis.call('ZRANGE', gate(P, g, 'waiting'), 0, 0)[1]
+  local line = gate(P, g, 'waiting')
+  local nth = (tonumber(redis.call('HGET', gate(P, g), 'probeTurn')) or 0) % math.max(1, redis.call('ZCARD', line))
+  local alarmId = redis.call('ZRANGE', line, nth, nth)[1]
   if not alarmId then return end
-  redis.call('ZREM', gate(P, g, 'waiting'), alarmId)
+  redis.call('ZREM', line, alarmId)
   local id, trigger, what = parse(alarmId)
   local d = load(P, id)
   if not d or admit(P, d, alarmId, trigger, what, now, p, '') then -- not one that may begin: its own alarm says what is to be done
@@ -82,6 +86,7 @@ local function ask_again(P, g, now, p, queued)
     return
   end
   redis.call('HSET', gate(P, g), 'probe', id, 'probeAt', now + p.probeEveryMs)
+  redis.call('HINCRBY', gate(P, g), 'probeTurn', 1)
   reserve(P, d, now, alarmId, trigger, p, queued)
 end
 -- One look at a paused gate with waiters.

@@ -239,8 +239,12 @@ local function schedule_failed(P, d, now, p, atLeastMs)
   if p.jitterMs > 0 then math.randomseed(now + d.scheduleMade); wait = wait + math.random(0, p.jitterMs) end
   retry_in(P, d, now, p, math.max(wait, atLeastMs or 0))
 end
--- It may have been applied, or may yet be: until settleAt a look-up would prove nothing.
-local function doubt(P, d, now, p) put(P, d, 'doubt', 1, 'settleAt', now + p.settleMs) end
+-- It may have been applied, or may yet be: until settleAt a look-up would prove nothing. doubtAt is when that began: a delivery that is
+-- tried again and again without an answer is no less in doubt for its latest attempt.
+local function doubt(P, d, now, p)
+  if d.doubt == 0 then put(P, d, 'doubtAt', now) end
+  put(P, d, 'doubt', 1, 'settleAt', now + p.settleMs)
+end
 -- After an attempt whose outcome is not known. An ERP that can neither look up nor dedupe must never be posted to again blindly.
 local function outcome_unknown(P, d, now, p)
   if not erp_target(d.destination) then return false end

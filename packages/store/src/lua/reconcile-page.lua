@@ -15,7 +15,7 @@ local function first_rank()
   return rank
 end
 local wanted = '"d":"' .. destination .. '"'
-local FACTS = { 'status', 'operator', 'statusAt', 'createdAt', 'created', 'found', 'doubt', 'run', 'runUntil', 'nextAttemptAt', 'seq', 'keyGate',
+local FACTS = { 'status', 'operator', 'statusAt', 'createdAt', 'created', 'found', 'doubt', 'doubtAt', 'run', 'runUntil', 'nextAttemptAt', 'seq', 'keyGate',
   'reference', 'receipt', 'reason', 'attempts', 'sentAt', 'lookupFor' }
 local function last_attempt(id, attempts)
   for n = attempts, math.max(1, attempts - 3), -1 do -- one in flight or deferred has no row

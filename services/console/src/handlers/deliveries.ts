@@ -65,7 +65,7 @@ export function deliveryHandlers(deps: ApiDeps): Pick<Handlers, Names> {
       return { answer: { ok: true, replayId, delivery: params.id, replayNotice: REPLAY_NOTICE } };
     },
     async resolveDelivery({ operator, actor, params, body }) {
-      await resolveDeadLetter(deps, { operator, delivery: params.id, reason: body.reason, actor });
+      await resolveDeadLetter(deps, { operator, delivery: params.id, actor, ...body });
       return { answer: { ok: true, delivery: viewOfDelivery(await find(operator, params.id)) } };
     },
     async listDeadLetterGroups({ operator, query }) {

@@ -35,7 +35,8 @@ export const deliveryPages: readonly Page[] = [
     path: '/deliveries/:id/resolve',
     show: (visit) =>
       change(visit, async (id) => {
-        await visit.call('resolveDelivery', { params: { id }, body: { reason: visit.form['reason'] ?? '' } });
+        const { reason = '', posted } = visit.form;
+        await visit.call('resolveDelivery', { params: { id }, body: { reason, posted: posted === 'true' } });
         return { goTo: path('deliveries', id), notice: 'resolved' };
       }),
   },
@@ -184,7 +185,7 @@ export const modeChoice = (mode: 'single' | 'restart'): SafeHtml =>
     </div>
   </fieldset>`;
 
-function resolveForm(visit: Visit, { id, status: of }: Detail): SafeHtml {
+function resolveForm(visit: Visit, { id, status: of, destination: to }: Detail): SafeHtml {
   if (of !== 'dead_letter') return html``;
   return html`<section>
     <h2>Close as settled</h2>
@@ -195,6 +196,12 @@ function resolveForm(visit: Visit, { id, status: of }: Detail): SafeHtml {
         <label for="resolve-reason">Reason</label>
         <input id="resolve-reason" name="reason" required maxlength="500" autocomplete="off" />
       </div>
+      ${when(
+        to.kind === 'erp',
+        tick('posted', 'The document is in the ERP under our reference: count it as posted.', {
+          on: visit.form['posted'] === 'true',
+        }),
+      )}
       <button>Close</button>
     </form>
   </section>`;

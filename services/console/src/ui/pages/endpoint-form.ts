@@ -96,7 +96,7 @@ export function settingsOf(values: Values): { settings: EndpointPatch; mistakes:
     schedule === ''
       ? null
       : (parseScheduleMs(words(schedule).join(',')) ??
-        mistake('scheduleMs', 'expected waits such as 0s, 1m, 5m; each is one attempt'));
+        mistake('scheduleMs', 'expected waits such as 0s, 1m, 5m; each is one attempt, none above 30d'));
   const atOnce = maxInFlight === '' ? undefined : number('maxInFlight', maxInFlight);
   return {
     mistakes,
