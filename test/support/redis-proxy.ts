@@ -8,11 +8,13 @@ export interface Hold {
   readonly when: 'before' | 'after';
   /** Which of the commands that match; the first when left out. */
   readonly nth?: number;
+  /** Only the connection that came to the step is held; the others of the process go on. */
+  readonly alone?: true;
 }
 
 export interface RedisProxy {
   readonly url: string;
-  /** Resolves when the process has come to the step; from then on nothing passes. */
+  /** Resolves when the process has come to the step; from then on nothing passes (`alone`: of that connection). */
   readonly reached: Promise<void>;
   /** What was held goes on, in order. */
   readonly release: () => void;
@@ -29,7 +31,9 @@ export async function startRedisProxy(redisUrl: string, hold: Hold): Promise<Red
   const held: (() => void)[] = [];
   let seen = 0;
   let state: 'open' | 'held' = 'open';
-  const pass = (write: () => void): void => void (state === 'held' ? held.push(write) : write());
+  let stopped: Socket | undefined;
+  const pass = (client: Socket, write: () => void): void =>
+    void (state === 'held' && (!hold.alone || stopped === client) ? held.push(write) : write());
   const server = createServer((client) => {
     const upstream = createConnection(target, '127.0.0.1');
     let tail = '';
@@ -52,13 +56,14 @@ export async function startRedisProxy(redisUrl: string, hold: Hold): Promise<Red
           if (hold.when === 'after') upstream.write(chunk);
           else held.push(() => upstream.write(chunk));
           state = 'held';
+          stopped = client;
           reached.resolve();
           return;
         }
       }
-      pass(() => upstream.write(chunk));
+      pass(client, () => upstream.write(chunk));
     });
-    upstream.on('data', (chunk: Buffer) => pass(() => client.write(chunk)));
+    upstream.on('data', (chunk: Buffer) => pass(client, () => client.write(chunk)));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {

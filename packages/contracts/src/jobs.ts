@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { escapedBytes } from './json-size.ts';
 
 /** The BullMQ queues. `dead-letters` has no worker: it is there for people who look at BullMQ. */
 export const QUEUES = {
@@ -61,9 +62,19 @@ export const decodeEventJob = (data: unknown): EventJob => EventJob.parse(data);
 export const decodeAlarmJob = (data: unknown): AlarmJob => AlarmJobV1.parse(data);
 export const decodeDeadLetterJob = (data: unknown): DeadLetterJob => DeadLetterJobV1.parse(data);
 
-/** Bytes as they travel in JSON: exact, whatever they are. */
+/** No JSON grows so much, since none holds a control character but blanks: what people may want to read stays text. */
+const MAY_GROW = 2;
+/** Below this nothing is lost by it. */
+const MAY_GROW_BELOW_BYTES = 65_536;
+
+/**
+ * Bytes as they travel in JSON: exact, whatever they are. Also a text may go as base64: one of control characters would be six
+ * times its bytes, 150 MiB of a body of 25.
+ */
 export function encodeBody(bytes: Buffer, isUtf8: boolean): Pick<EventJob, 'encoding' | 'body'> {
-  return isUtf8
+  const isText =
+    isUtf8 && (bytes.length < MAY_GROW_BELOW_BYTES || escapedBytes(bytes) <= bytes.length * MAY_GROW);
+  return isText
     ? { encoding: 'utf8', body: bytes.toString('utf8') }
     : { encoding: 'base64', body: bytes.toString('base64') };
 }

@@ -66,8 +66,12 @@ export const StatsView = z
   .object({
     operator: z.string(),
     deliveries: z.record(z.string(), z.int()).describe('Status -> deliveries now.'),
-    sources: z.array(z.object({ source: z.string(), accepted: z.int(), unrouted: z.int() })),
-    acknowledgements: AckTimes.describe("Of the operator's own sources."),
+    sources: z
+      .array(z.object({ source: z.string(), accepted: z.int(), unrouted: z.int() }))
+      .describe('The configured ones, and last `api`: what applications published for the operator.'),
+    acknowledgements: AckTimes.describe(
+      "Of the operator's configured sources. Those of `api` are kept for all operators together: see the fleet.",
+    ),
     fleet: FleetStats.nullable().describe('Of all operators; null for a token of one.'),
   })
   .meta({ id: 'Stats' });

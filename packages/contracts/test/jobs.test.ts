@@ -59,6 +59,7 @@ test('every body comes out as the bytes that went in, text or not', () => {
     Buffer.from('\u0000🚢'),
     Buffer.from([0xff, 0xfe, 0x00, 0xc3]),
     Buffer.alloc(0),
+    Buffer.alloc(100_000, 1),
   ]) {
     const travelled = JSON.parse(JSON.stringify(encodeBody(bytes, isUtf8(bytes)))) as ReturnType<
       typeof encodeBody
@@ -67,4 +68,19 @@ test('every body comes out as the bytes that went in, text or not', () => {
   }
   expect(encodeBody(Buffer.from('x'), true).encoding).toBe('utf8');
   expect(encodeBody(Buffer.from([0xff]), false).encoding).toBe('base64');
+});
+
+test('no body is more than twice its size in a job, and what can be JSON stays readable', () => {
+  for (const [filling, encoding] of [
+    ['\u0001', 'base64'],
+    ['"', 'utf8'],
+    ['\n\t', 'utf8'],
+    ['é🚢x', 'utf8'],
+  ] as const) {
+    const bytes = Buffer.alloc(1_000_000, filling);
+    const whole = bytes.subarray(0, bytes.lastIndexOf(filling));
+    const encoded = encodeBody(whole, isUtf8(whole));
+    expect([filling, encoded.encoding]).toEqual([filling, encoding]);
+    expect(Buffer.byteLength(JSON.stringify(encoded.body))).toBeLessThanOrEqual(2 * bytes.length + 2);
+  }
 });

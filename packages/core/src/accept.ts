@@ -2,14 +2,13 @@ import { isUtf8 } from 'node:buffer';
 import type { BreakwaterConfig } from '@breakwater/contracts/config';
 import { eventKey, hashBytes, newId } from '@breakwater/contracts/ids';
 import { encodeBody, type EventJob } from '@breakwater/contracts/jobs';
-import { createEventProducer } from '@breakwater/queue/event-producer';
 import { messageOf } from '@breakwater/runtime/errors';
 import { limitLines } from '@breakwater/runtime/log-limit';
 import type { Logger } from '@breakwater/runtime/logger';
-import { closeRedis, connectRedis, type Redis } from '@breakwater/store/connection';
-import { watchDurability } from '@breakwater/store/durability';
+import type { Redis } from '@breakwater/store/connection';
 import { createKeyspace, type Keyspace } from '@breakwater/store/keys';
 import { claimReplayGuard, type ReplayGuard } from '@breakwater/store/replay-guard';
+import { createLargeLane, LARGE_BYTES, type Lane, moreTimeMs, openLane } from './accept-lane.ts';
 import { watchCapacity } from './capacity.ts';
 import { RememberedIds } from './remembered-ids.ts';
 
@@ -56,7 +55,7 @@ export type AcceptResult =
   | { readonly kind: 'unavailable'; readonly message: string };
 
 export interface Acceptor {
-  /** Never throws, and answers within 2 s. */
+  /** Never throws, and answers within 2 s; above 1 MiB, which takes Redis longer to store, within 250 ms more for each. */
   readonly accept: (event: IncomingEvent) => Promise<AcceptResult>;
   /** Why events are refused at present; empty when they are not. */
   readonly notReady: () => readonly string[];
@@ -77,7 +76,10 @@ export interface AcceptorOptions {
   readonly logger: Logger;
 }
 
-/** A sender gets its answer within 2 s whatever Redis does; the rest is for reading the request and writing the answer. */
+/**
+ * A sender gets its answer within 2 s whatever Redis does; the rest is for reading the request and writing the answer. A large
+ * body may take longer (`moreTimeMs`), as its upload did.
+ */
 const ANSWER_WITHIN_MS = 1_800;
 /** How long replicas may take; below the time-out of a command, which would hide the reason. */
 const WAIT_MS = 1_000;
@@ -105,12 +107,20 @@ export function createAcceptor(options: AcceptorOptions): Acceptor {
   const { ingest, logger } = options;
   const lines = limitLines(logger);
   const keys = createKeyspace(options.keyPrefix);
-  const redis = connectRedis(options.redisUrl, 'producer', logger);
-  const durability = watchDurability(redis, options.durability === 'relaxed', logger);
+  const laneOptions = {
+    redisUrl: options.redisUrl,
+    keys,
+    relaxed: options.durability === 'relaxed',
+    logger,
+  };
+  const main = openLane(laneOptions);
+  const { redis, durability } = main;
   const capacity = watchCapacity(redis, keys, ingest, logger);
-  const producer = createEventProducer(redis, keys, logger);
   const remembered = new RememberedIds(ingest.rememberedIds);
-  redis.on('close', () => remembered.clear()); // another Redis may answer next, one that has never heard of them
+  const forget = (): void => remembered.clear(); // another Redis may answer next, one that has never heard of them
+  redis.on('close', forget);
+  const large = createLargeLane(laneOptions, forget);
+  const steps = { keys, ingest, remembered };
 
   const notReady = (): string[] => {
     if (redis.status !== 'ready') return ['Redis is not reachable'];
@@ -118,28 +128,15 @@ export function createAcceptor(options: AcceptorOptions): Acceptor {
     return [...capacity.overload()];
   };
 
-  const attempt = async (event: IncomingEvent, key: string, bodyHash: string): Promise<AcceptResult> => {
-    const ttlMs = event.dedupeMs ?? ingest.dedupe;
-    const guard = await claimBytes(redis, keys, event, key, ttlMs);
-    if (guard.kind === 'busy')
-      return unavailable('the same signed request is being accepted under another event id');
-    const jobId = `${event.coalesce?.fresh ?? newId()}_${bodyHash}`;
-    const claim = { id: event.coalesce?.claim ?? key, ttlMs };
-    const owner =
-      guard.kind === 'replayed'
-        ? ''
-        : await producer.add(jobOf(event), jobId, claim, event.coalesce?.windowMs);
-    // The connection that answered, perhaps not the one that was asked first. What follows holds for that one alone.
-    const epoch = durability.epoch();
-    if (ingest.waitReplicas > 0 && (await redis.wait(ingest.waitReplicas, WAIT_MS)) < ingest.waitReplicas)
-      return unavailable('too few replicas have the event');
-    await durability.settled(ANSWER_WITHIN_MS);
-    if (!durability.trusted() || durability.epoch() !== epoch)
-      return unavailable('Redis answered, but its durability is not established');
-    if (guard.kind === 'replayed') return guard;
-    // A claim that coalesces is not remembered: it ends elsewhere, when the event goes to fan-out.
-    if (event.coalesce === undefined) remembered.add(key, owner.slice(owner.indexOf('_') + 1));
-    return owner === jobId ? { kind: 'accepted' } : duplicateOf(event, bodyHash, owner);
+  const store = async (claim: Claim, withinMs: number): Promise<AcceptResult> => {
+    if (claim.event.bytes.length <= LARGE_BYTES) return queueOver(main, steps, claim);
+    const entered = await large.enter(withinMs);
+    if (entered === undefined) return unavailable('other large events are being stored');
+    try {
+      return await queueOver(entered.lane, steps, claim);
+    } finally {
+      entered.leave(); // also long after its sender was told to come again: until then Redis is busy with it
+    }
   };
 
   return {
@@ -157,7 +154,8 @@ export function createAcceptor(options: AcceptorOptions): Acceptor {
       const reasons = notReady();
       if (reasons[0] !== undefined) return unavailable(reasons[0]);
       try {
-        return await within(ANSWER_WITHIN_MS, attempt(event, key, bodyHash));
+        const withinMs = ANSWER_WITHIN_MS + moreTimeMs(event.bytes.length);
+        return await within(withinMs, store({ event, key, bodyHash }, withinMs));
       } catch (error) {
         lines.warn(
           event.source,
@@ -169,11 +167,53 @@ export function createAcceptor(options: AcceptorOptions): Acceptor {
     },
     async close() {
       capacity.close();
-      durability.close();
-      await producer.close();
-      await closeRedis(redis);
+      await large.close();
+      await main.close();
     },
   };
+}
+
+interface Claim {
+  readonly event: IncomingEvent;
+  readonly key: string;
+  readonly bodyHash: string;
+}
+
+interface StepDeps {
+  readonly keys: Keyspace;
+  readonly ingest: AcceptorOptions['ingest'];
+  readonly remembered: RememberedIds;
+}
+
+/** Claims the id of an event and queues it over one connection; resolves when Redis is known to keep it. */
+async function queueOver(
+  { redis, durability, producer }: Lane,
+  { keys, ingest, remembered }: StepDeps,
+  { event, key, bodyHash }: Claim,
+): Promise<AcceptResult> {
+  const moreMs = moreTimeMs(event.bytes.length);
+  const ttlMs = event.dedupeMs ?? ingest.dedupe;
+  const guard = await claimBytes(redis, keys, event, key, ttlMs);
+  if (guard.kind === 'busy')
+    return unavailable('the same signed request is being accepted under another event id');
+  const jobId = `${event.coalesce?.fresh ?? newId()}_${bodyHash}`;
+  const dedupe = { id: event.coalesce?.claim ?? key, ttlMs };
+  const owner =
+    guard.kind === 'replayed'
+      ? ''
+      : await producer.add(jobOf(event), jobId, dedupe, event.coalesce?.windowMs);
+  // The connection that answered, perhaps not the one that was asked first. What follows holds for that one alone.
+  const epoch = durability.epoch();
+  const { waitReplicas } = ingest;
+  if (waitReplicas > 0 && (await redis.wait(waitReplicas, WAIT_MS + moreMs)) < waitReplicas)
+    return unavailable('too few replicas have the event');
+  await durability.settled(ANSWER_WITHIN_MS + moreMs);
+  if (!durability.trusted() || durability.epoch() !== epoch)
+    return unavailable('Redis answered, but its durability is not established');
+  if (guard.kind === 'replayed') return guard;
+  // A claim that coalesces is not remembered: it ends elsewhere, when the event goes to fan-out.
+  if (event.coalesce === undefined) remembered.add(key, owner.slice(owner.indexOf('_') + 1));
+  return owner === jobId ? { kind: 'accepted' } : duplicateOf(event, bodyHash, owner);
 }
 
 /**

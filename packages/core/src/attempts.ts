@@ -7,12 +7,13 @@ import type { Logger } from '@breakwater/runtime/logger';
 import type { Redis } from '@breakwater/store/connection';
 import type { BeginAnswer } from '@breakwater/store/begin-answer';
 import { writeSample } from '@breakwater/store/deliveries';
-import { type EventRecord, readEvent } from '@breakwater/store/events';
+import type { EventRecord } from '@breakwater/store/events';
 import type { Keyspace } from '@breakwater/store/keys';
 import type { Go } from '@breakwater/store/go';
 import type { EndInput, Transitions } from '@breakwater/store/transitions';
 import { type AttemptClock, startClock } from './attempt-clock.ts';
 import { type BodyMemory, createBodyMemory } from './body-memory.ts';
+import { type Held, readWithinMemory } from './held-event.ts';
 import { createTurns, type Turns } from './turns.ts';
 
 /** Makes one attempt. Expected trouble is a result; a throw is a bug and is recorded as class `internal`. */
@@ -169,19 +170,18 @@ async function perform(
 ): Promise<{ result: AttemptResult; durationMs: number; event: EventRecord | undefined }> {
   const started = performance.now();
   let result: AttemptResult;
-  let event: EventRecord | undefined;
-  const release = await deps.memory.take(go.bodyBytes, deps.signal);
-  if (!release) return { result: NO_MEMORY, durationMs: performance.now() - started, event };
+  let held: Held | undefined;
   try {
-    event = await readEvent(deps.redis, deps.keys, parseDeliveryId(go.delivery)?.event ?? '');
-    result = event ? await deps.perform(go, event, clock) : EVENT_LOST;
+    held = await readWithinMemory(deps, go, deps.signal);
+    if (!held) result = NO_MEMORY;
+    else result = held.event ? await deps.perform(go, held.event, clock) : EVENT_LOST;
   } catch (error) {
-    deps.logger.error({ err: error, ...idsOf(go, event) }, 'an attempt failed inside Breakwater');
+    deps.logger.error({ err: error, ...idsOf(go, held?.event) }, 'an attempt failed inside Breakwater');
     result = { kind: 'unknown', code: 'internal', message: messageOf(error) };
   } finally {
-    release();
+    held?.release();
   }
-  return { result, durationMs: performance.now() - started, event };
+  return { result, durationMs: performance.now() - started, event: held?.event };
 }
 
 type End = Pick<EndInput, 'outcome' | 'class' | 'code' | 'retryAfterMs' | 'receipt'>;

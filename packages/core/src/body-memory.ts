@@ -14,7 +14,7 @@ const SHARE_FOR_ORDINARY = 0.2;
 const SHARE_FOR_LARGE = 0.3;
 /** A process makes 500 attempts at once: bodies below this part of a budget are never too much, and wait for nothing. */
 const UNCOUNTED = 1_000;
-/** Taken from the margin of the lease (10 s), of which posting to an ERP has another use. */
+/** Taken from the margin of the lease (10 s), twice at most (held-event.ts); posting to an ERP has another use for the rest. */
 const WAIT_MS = 3_000;
 
 /**

@@ -52,6 +52,7 @@ export async function startBulkReplay(
     id,
     operator,
     deliveries,
+    found: !('ids' in selection),
     status: selection.status,
     mayBeOpen: MAY_BE_OPEN,
   });

@@ -203,3 +203,30 @@ test('an event that there is no memory for waits without an attempt, and no ordi
   await ringing;
   expect(await work.status(first)).toBe('sent');
 });
+
+test('a text that is six times as long as JSON waits for the memory that it then takes', async () => {
+  const answer = Promise.withResolvers<AttemptResult>();
+  const memory = createBodyMemory(60_000_000); // three such bodies at a time, one as it is sent
+  const work = rig((go) => (go.bodyBytes > 900_000 ? answer.promise : SENT), { memory });
+  const control = '\u0001'.repeat(1_000_000);
+  const [first, second] = [
+    await work.delivery(undefined, control),
+    await work.delivery(undefined, control),
+  ] as const;
+  const ringing = work.ring(`${first}-1`);
+  await waitUntil(() => work.made.length === 1, { what: 'the first to be sent' });
+  const waiting = work.ring(`${second}-1`);
+  const ordinary = await work.delivery(undefined, 'x'.repeat(500_000));
+  await work.ring(`${ordinary}-1`);
+  await Promise.race([
+    waiting,
+    waitUntil(() => work.made.length > 2, { what: 'the second', timeoutMs: 60_000 }),
+  ]);
+  expect(work.made.map(({ delivery }) => delivery)).toEqual([first, ordinary]);
+  expect(await work.status(second)).toBe('pending');
+  await waiting; // gave up
+  expect(await work.redis.zscore(work.keys.alarms('deliveries'), `${second}-2`)).not.toBeNull();
+  answer.resolve(SENT);
+  await ringing;
+  expect(await work.status(first)).toBe('sent');
+});

@@ -8,6 +8,8 @@ const ledger = (owed: number, postings: number, doubles: number): Ledger => {
   return {
     accepted: none,
     unrouted: none,
+    published: none,
+    publishedUnrouted: none,
     expected: of(owed),
     postings: of(postings),
     doubles: of(doubles),

@@ -115,6 +115,8 @@ export interface Keyspace {
   readonly tokens: string;
   /** string, 24 h: the answer to a creating call with an Idempotency-Key, sealed with the caller's own token. */
   readonly idempotency: (hash: string) => string;
+  /** string, 12 h: the token of a session of the console, sealed with the session's own id; under the hash of that. */
+  readonly session: (hash: string) => string;
 }
 
 const SHARD = 0; // one shard carries a deployment to thousands of events a second
@@ -177,5 +179,6 @@ export function createKeyspace(deployment: string): Keyspace {
     token: (hash) => `${prefix}token:${hash}`,
     tokens: `${prefix}tokens`,
     idempotency: (hash) => `${prefix}idempotency:${hash}`,
+    session: (hash) => `${prefix}session:${hash}`,
   });
 }

@@ -6,6 +6,9 @@ import type { Keyspace } from './keys.ts';
 export interface Ledger {
   readonly accepted: ReadonlyMap<string, number>;
   readonly unrouted: ReadonlyMap<string, number>;
+  /** Operator -> of the accepted and unrouted events of the reserved source, which operators share, those of the operator. */
+  readonly published: ReadonlyMap<string, number>;
+  readonly publishedUnrouted: ReadonlyMap<string, number>;
   readonly expected: ReadonlyMap<string, number>;
   readonly postings: ReadonlyMap<string, number>;
   /** Of the postings, those beyond the first of their event. */
@@ -41,6 +44,8 @@ export async function readLedger(redis: Redis, keys: Keyspace): Promise<Ledger> 
   return {
     accepted: group('accepted'),
     unrouted: group('unrouted'),
+    published: group('published'),
+    publishedUnrouted: group('published-unrouted'),
     expected: group('expected'),
     postings: group('postings'),
     doubles: group('doubles'),

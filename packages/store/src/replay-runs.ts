@@ -25,6 +25,8 @@ export interface NewReplayRun {
   /** For people; the deliveries are what counts. */
   readonly filter: string;
   readonly deliveries: readonly string[];
+  /** They were read from the records, so one that is gone later was there; false where a person named them. */
+  readonly found: boolean;
   /** A delivery that has another status by then is refused; '' where any will do. */
   readonly status: ReplayableStatus | '';
   readonly mode: 'single' | 'restart';
@@ -72,6 +74,7 @@ export async function createReplayRun(
     mode: run.mode,
     status: run.status,
     acknowledged: run.acknowledged ? '1' : '0',
+    found: run.found ? '1' : '0',
     everyMs: 1_000 / run.perSecond,
     destinationEveryMs: run.destinationPerSecond === undefined ? 0 : 1_000 / run.destinationPerSecond,
     mayBeOpen: run.mayBeOpen,
@@ -105,7 +108,7 @@ export async function advanceReplayRun(
   const [state, waitMs, ...alarms] = await scripts.advance.run(
     redis,
     [keys.replayRun(id), keys.replayRunIds(id)],
-    [keys.prefix, JSON.stringify(policy), id, limit],
+    [keys.prefix, JSON.stringify(policy), id, limit, keys.dedupe(''), keys.eventJob('')],
   );
   return {
     state: String(state),

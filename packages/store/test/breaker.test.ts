@@ -249,6 +249,8 @@ test('one that fails for a reason of its own gives way as the probe, so an ERP t
   await results('00000');
   const [poison, well] = [await fresh(), await fresh()];
   for (const id of [poison, well]) await store.begin(id);
+  // Who has waited longest is the probe, and two that came in one millisecond have no order.
+  await store.redis.zadd(store.keys.waiting(erp), 'XX', 1, await store.alarm(poison));
   const probe = async () => {
     await backoffIsOver();
     const [alarm] = (await store.transitions.sweepGates(10)).alarms;

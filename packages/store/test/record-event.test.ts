@@ -1,7 +1,9 @@
 import { expect, test } from '@jest/globals';
 import { DELIVERY_STATUSES } from '@breakwater/contracts/delivery';
 import { deliveryId, erpDestination, newEndpointId, newId } from '@breakwater/contracts/ids';
+import { RESERVED_SOURCE } from '@breakwater/contracts/reserved';
 import { readEvent } from '../src/events.ts';
+import { readLedger } from '../src/ledger.ts';
 import type { PlanEntry, RecordInput } from '../src/transitions.ts';
 import { AT_ONCE, Store } from './support/store.ts';
 
@@ -19,6 +21,23 @@ const input = (plan: readonly PlanEntry[], more: Partial<RecordInput> = {}): Rec
 
 const endpoints = (count: number): PlanEntry[] =>
   Array.from({ length: count }, () => ({ d: newEndpointId() }));
+
+test('what applications publish is counted for each operator, since all of them share its source', async () => {
+  const store = new Store();
+  const published = (operator: string, plan: readonly PlanEntry[]): RecordInput =>
+    input(plan, { source: RESERVED_SOURCE, operator });
+  const wanted = published('acme', endpoints(1));
+  await store.transitions.recordEvent(wanted);
+  await store.transitions.recordEvent(wanted); // a repeated fan-out
+  await store.transitions.recordEvent(published('acme', []));
+  await store.transitions.recordEvent(published('globex', []));
+  await store.transitions.recordEvent(input([], { operator: 'globex' }));
+  const { accepted, unrouted, published: own, publishedUnrouted } = await readLedger(store.redis, store.keys);
+  expect(Object.fromEntries(accepted)).toEqual({ [RESERVED_SOURCE]: 3, shop: 1 });
+  expect(Object.fromEntries(unrouted)).toEqual({ [RESERVED_SOURCE]: 2, shop: 1 });
+  expect(Object.fromEntries(own)).toEqual({ acme: 2, globex: 1 });
+  expect(Object.fromEntries(publishedUnrouted)).toEqual({ acme: 1, globex: 1 });
+});
 
 test('an event makes one pending, counted, armed delivery per destination', async () => {
   const store = new Store();

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { newEndpointId } from '@breakwater/contracts/ids';
 import { listReplayRuns, readReplayNotes, readReplayRun } from '../src/replay-runs.ts';
+import { sweepRetention } from '../src/retention.ts';
 import { advance, change, dead, deads, runOf, startRun, tryRun } from './support/runs.ts';
 import { AT_ONCE, Store } from './support/store.ts';
 
@@ -90,6 +91,30 @@ test('what cannot be replayed is refused with a reason, and the others go on', a
   });
 });
 
+test('a run says of what left meanwhile that its retention is over, also of a named one, and of no other', async () => {
+  const KEEP_MS = 60_000;
+  const store = new Store({ ...AT_ONCE, retentionMs: KEEP_MS });
+  const { redis, keys } = store;
+  const [chosen = '', named = '', waits = '', forgotten = ''] = await deads(store, 4);
+  const run = await startRun(store, [chosen], { found: true });
+  const eventOf = (id: string): string => id.slice(0, id.indexOf('.'));
+  for (const id of [named, waits]) await redis.set(keys.dedupe(eventOf(id)), `job-${eventOf(id)}`);
+  await redis.hset(keys.eventJob(`job-${eventOf(waits)}`), 'name', 'event'); // its event is to be fanned out again
+  for (const id of [chosen, named, waits, forgotten]) {
+    await redis.hset(keys.delivery(id), 'statusAt', (await store.now()) - KEEP_MS - 1);
+    await redis.zadd(keys.retention, 1, eventOf(id));
+  }
+  expect(await sweepRetention(redis, keys, KEEP_MS)).toMatchObject({ deliveries: 4 });
+  await advance(store, run);
+  expect(await runOf(store, run)).toMatchObject({ state: 'done', refused: { expired: 1 } });
+  expect(await readReplayNotes(redis, keys, run)).toEqual([
+    { kind: 'refused', why: 'expired', delivery: chosen },
+  ]);
+  const byName = await startRun(store, [named, waits, forgotten]);
+  await advance(store, byName);
+  expect((await runOf(store, byName)).refused).toEqual({ expired: 1, not_found: 2 });
+});
+
 test('what was sent is sent again only by a run whose starter said that the receivers dedupe', async () => {
   const store = new Store();
   const id = await store.delivery();
@@ -139,6 +164,17 @@ test('a run that meets failures alone stops itself, and may be resumed', async (
     error: '2 replays in a row failed',
     remaining: 2,
   });
+  // Nobody watched: the log says what happened, why, and that no person did it.
+  const last = (await store.redis.xrevrange(store.keys.audit, '+', '-', 'COUNT', 1))[0]?.[1];
+  expect(last).toEqual(
+    Object.entries({
+      action: 'replays.fail',
+      operator: 'default',
+      actor: 'breakwater',
+      replay: run,
+      reason: '2 replays in a row failed',
+    }).flat(),
+  );
   expect((await advance(store, run)).alarms).toEqual([]);
   await change(store, run, 'resume');
   await advance(store, run, 1);

@@ -22,6 +22,7 @@ import { createSecretBox } from '@breakwater/store/secret-box';
 import { createApiServer } from './api-server.ts';
 import type { ApiDeps, TakenSnapshot } from './call.ts';
 import { createConsole } from './console.ts';
+import { createSessions } from './ui/session.ts';
 
 /** Below Prometheus' usual scrape interval of 15 s. */
 const SNAPSHOT_EVERY_MS = 2_000;
@@ -106,6 +107,7 @@ async function startApi(
 ): Promise<number> {
   const { breakwater, redisUrl, keyPrefix, host } = config;
   // It fails fast, since a caller waits; and whoever tries tokens is in nobody's way.
+  const keys = createKeyspace(keyPrefix);
   const tokens = connectRedis(redisUrl, 'producer', logger);
   defer('tokens', () => closeRedis(tokens));
   const client = createGuardedClient(breakwater.egress, breakwater.samples);
@@ -117,7 +119,8 @@ async function startApi(
   const accepting = { redisUrl, keyPrefix, durability, ingest: breakwater.ingest, logger };
   const listener = createConsole({
     deps: { ...deliveries, config: breakwater, secrets, client, accepting, fleet },
-    tokenReader: createTokenReader({ redis: tokens, keys: createKeyspace(keyPrefix), logger }),
+    tokenReader: createTokenReader({ redis: tokens, keys, logger }),
+    sessions: createSessions(tokens, keys),
     board,
     signal,
   });

@@ -1,12 +1,11 @@
-import { hkdfSync } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { hashId, newId } from '@breakwater/contracts/ids';
 import { AppError } from '@breakwater/runtime/errors';
 import type { Redis } from '@breakwater/store/connection';
 import { answerIdempotency, claimIdempotency, releaseIdempotency } from '@breakwater/store/idempotency';
 import type { Keyspace } from '@breakwater/store/keys';
-import { createSecretBox, type SecretBox } from '@breakwater/store/secret-box';
 import { z } from 'zod';
+import { boxOf } from './box-of.ts';
 import type { ApiReply } from './reply.ts';
 
 /** One call as it counts for its key: the same key with anything else is a mistake of the caller. */
@@ -47,7 +46,7 @@ export async function once(
   const hash = hashId('idempotency', ...call.of, call.key);
   const request = hashId(JSON.stringify(call.request));
   const claim = { claim: newId(), request };
-  const box = boxOf(call.token);
+  const box = boxOf(call.token, 'idempotency');
   const before = await claimIdempotency(redis, keys, hash, claim);
   if (before) {
     if (before.request !== request)
@@ -67,8 +66,3 @@ export async function once(
   await answerIdempotency(redis, keys, hash, { ...claim, answer });
   return reply;
 }
-
-const boxOf = (token: string): SecretBox =>
-  createSecretBox([
-    Buffer.from(hkdfSync('sha256', token, '', 'breakwater idempotency', 32)).toString('base64'),
-  ]);

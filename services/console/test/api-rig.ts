@@ -1,5 +1,13 @@
 import { BreakwaterConfig } from '@breakwater/contracts/config';
-import { deliveryId, erpDestination, eventKey, newId, parseDeliveryId } from '@breakwater/contracts/ids';
+import {
+  deliveryId,
+  erpDestination,
+  eventKey,
+  newEndpointId,
+  newId,
+  parseDeliveryId,
+} from '@breakwater/contracts/ids';
+import { RESERVED_SOURCE } from '@breakwater/contracts/reserved';
 import { type Finding, noFindings, type ReconciliationSummary } from '@breakwater/contracts/reconciliation';
 import { changeBulkReplay, startBulkReplay } from '@breakwater/core/bulk-replay';
 import { openDeliveries } from '@breakwater/core/delivery-deps';
@@ -20,6 +28,7 @@ import { freePort } from '../../../test/support/free-port.ts';
 import { sharedRedisUrl } from '../../../test/support/redis.ts';
 import { type ConsoleOptions, createConsole } from '../src/console.ts';
 import type { ApiDeps, TakenSnapshot } from '../src/call.ts';
+import { createSessions } from '../src/ui/session.ts';
 import { createApiServer } from '../src/api-server.ts';
 
 export const ADMIN = 'the-admin-token';
@@ -99,6 +108,7 @@ export async function startConsole(options: Partial<ConsoleOptions> & { readonly
     board,
     // Its clock stands still: what it has once looked up it knows for good, and no look-up comes in between.
     tokenReader: createTokenReader({ redis, keys, logger, now: () => now }),
+    sessions: createSessions(redis, keys),
     rate: { perSecond: 1_000, burst: 10_000 },
     signal: new AbortController().signal,
     ...more,
@@ -144,6 +154,18 @@ export async function startConsole(options: Partial<ConsoleOptions> & { readonly
     token: async (scope: string, expiresInMs: number | null = null) =>
       createToken(store, { name: `of ${scope}`, scope, expiresInMs }, 'tester'),
     things: (operator: Operator): Promise<Things> => makeThings(deps, operator, closedPort),
+    /** An event that an application has published, as fan-out records it. */
+    publish: (operator: Operator, isWanted: boolean) =>
+      store.transitions.recordEvent({
+        eventKey: newId(),
+        source: RESERVED_SOURCE,
+        operator,
+        plan: isWanted ? [{ d: newEndpointId() }] : [],
+        fields: { eventId: 'published', type: 't', body: '{}', encoding: 'utf8' },
+        from: 0,
+        count: 100,
+        replan: false,
+      }),
     close: () => stack.disposeAsync(),
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };

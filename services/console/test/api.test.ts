@@ -45,6 +45,8 @@ test.each<[string, string, string, CallOptions, number, string]>([
   ['an operator that is none', 'GET', '/stats?operator=a:b', {}, 400, 'request_invalid'],
   ['a limit beyond the bound', 'GET', '/audit?limit=1000', {}, 400, 'request_invalid'],
   ['no JSON', 'POST', '/endpoints', { raw: '{"url":' }, 400, 'body_unparsable'],
+  ['JSON that is null', 'POST', '/endpoints', { raw: 'null' }, 400, 'request_invalid'],
+  ['JSON that is a text', 'POST', '/endpoints', { raw: '"url"' }, 400, 'request_invalid'],
   [
     'an unknown member',
     'POST',

@@ -10,6 +10,9 @@ beforeAll(async () => {
   console = await startConsole();
   acme = await console.things('acme');
   await console.things('globex');
+  await console.publish('acme', true);
+  await console.publish('acme', false);
+  await console.publish('globex', true);
   await noteAcks(console.redis, console.keys, [
     { source: 'acme-shop', le: '0.005', count: 40 },
     { source: 'globex-shop', le: '1', count: 10 },
@@ -79,6 +82,7 @@ describe('for a token of one operator', () => {
         /fleet|all operators|all of ingest|Memory of Redis|Past due|postings/i,
       );
       expect(textOf(text)).toMatch(/to its sources, p99 [\d.]+ ms p50 [\d.]+ ms; 40 in 5m/);
+      expect(textOf(text)).toMatch(/acme-shop 1 0 api published by applications 2 1/);
     }
   });
 
@@ -88,7 +92,10 @@ describe('for a token of one operator', () => {
       const { status, json } = await console.call('GET', `/api/v1/stats${query}`, { token });
       expect([status, json.fleet]).toEqual([200, null]);
       expect(json.acknowledgements.count).toBe(40);
-      expect(json.sources).toEqual([{ source: 'acme-shop', accepted: 1, unrouted: 0 }]);
+      expect(json.sources).toEqual([
+        { source: 'acme-shop', accepted: 1, unrouted: 0 },
+        { source: 'api', accepted: 2, unrouted: 1 },
+      ]);
     }
   });
 

@@ -14,6 +14,8 @@ export interface Browser {
     headers?: Readonly<Record<string, string>>,
   ) => Promise<Seen>;
   readonly signIn: (token: string, next?: string) => Promise<Seen>;
+  /** As it is sent. */
+  readonly cookie: () => string;
   /** The proof that forms of this session hold, as its pages show it. */
   readonly csrf: () => Promise<string>;
 }
@@ -21,7 +23,7 @@ export interface Browser {
 export function createBrowser(origin: string, always: Readonly<Record<string, string>> = {}): Browser {
   const cookies = new Map<string, string>();
   const ask = async (path: string, init: RequestInit): Promise<Seen> => {
-    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    const cookie = browser.cookie();
     const response = await fetch(origin + path, {
       ...init,
       redirect: 'manual',
@@ -45,6 +47,7 @@ export function createBrowser(origin: string, always: Readonly<Record<string, st
         headers: { origin, ...headers },
       }),
     signIn: (token, next = '/') => browser.send('/sign-in', { token, next }),
+    cookie: () => [...cookies].map(([name, value]) => `${name}=${value}`).join('; '),
     csrf: async () => /name="csrf" value="([^"]+)"/.exec((await browser.get('/')).text)?.[1] ?? '',
   };
   return browser;

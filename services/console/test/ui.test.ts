@@ -38,6 +38,26 @@ describe('signing in', () => {
     expect(cookie).toMatch(/; SameSite=Lax/);
   });
 
+  test('the cookie is not the token, Redis does not hold it in the clear, and a copy of the cookie ends with the session', async () => {
+    const browser = await signedIn(ADMIN);
+    const { headers } = await browser.get('/', {});
+    expect(headers.getSetCookie()).toEqual([]);
+    const cookie = browser.cookie();
+    expect(cookie).not.toContain(ADMIN);
+    const found = await console.redis.keys(`${console.keys.session('')}*`);
+    expect(found.length).toBeGreaterThan(0);
+    for (const key of found) {
+      expect(await console.redis.get(key)).not.toContain(ADMIN);
+      expect(cookie).not.toContain(key.split(':').at(-1));
+      expect(await console.redis.pttl(key)).toBeLessThanOrEqual(12 * 3_600_000);
+      expect(await console.redis.pttl(key)).toBeGreaterThan(0);
+    }
+    const copy = createBrowser(origin);
+    expect((await copy.get('/', { cookie })).status).toBe(200);
+    await browser.send('/sign-out', { csrf: await browser.csrf() });
+    expect((await copy.get('/', { cookie })).location).toBe('/sign-in');
+  });
+
   test('behind TLS the cookie never goes over plain HTTP', async () => {
     const { headers } = await createBrowser(origin, { 'x-forwarded-proto': 'https' }).signIn(ADMIN);
     expect(headers.getSetCookie()[0]).toMatch(/; Secure/);

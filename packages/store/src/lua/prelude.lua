@@ -135,7 +135,9 @@ local function leave_run(P, d, result, why, now)
     local failures, v = redis.call('HINCRBY', name, 'inARow', 1), redis.call('HMGET', name, 'state', 'stopAfter')
     local limit = tonumber(v[2]) or 0
     if v[1] == 'running' and limit > 0 and failures >= limit and redis.call('EXISTS', name .. ':ids') == 1 then
-      return stop_run(P, run, 'failed', failures .. ' replays in a row failed', now)
+      local reason = failures .. ' replays in a row failed'
+      stop_run(P, run, 'failed', reason, now)
+      return redis.call('XADD', P .. 'audit', 'MAXLEN', '~', 100000, '*', 'action', 'replays.fail', 'operator', d.operator, 'actor', 'breakwater', 'replay', run, 'reason', reason)
     end
   end
   settle_run(P, run, now)

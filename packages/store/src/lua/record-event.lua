@@ -12,9 +12,12 @@ if not plan then
   plan = ARGV[6]
   redis.call('HSET', KEYS[1], 'plan', plan, 'recordedAt', now, 'source', source, 'operator', operator, unpack(ARGV, 10))
   redis.call('ZADD', P .. 'recorded', now, event)
+  local published = source == 'api' -- the reserved source, the only one that operators share: what is whose is counted beside it
   count(P, 'accepted:' .. source, 1)
+  if published then count(P, 'published:' .. operator, 1) end
   if plan == '[]' then
     count(P, 'unrouted:' .. source, 1)
+    if published then count(P, 'published-unrouted:' .. operator, 1) end
     redis.call('ZADD', P .. 'unrouted', now, event)
   end
 elseif redis.call('HEXISTS', KEYS[1], 'leaving') == 1 then return { #cjson.decode(plan) } -- its deliveries are gone or going: none is made again

@@ -29,6 +29,7 @@ export const tryRun = (store: Store, deliveries: readonly string[], more: Partia
     reason: 'test',
     filter: 'test',
     deliveries,
+    found: false,
     status: 'dead_letter',
     mode: 'single',
     acknowledged: false,

@@ -1,5 +1,6 @@
 import { DELIVERY_STATUSES } from '@breakwater/contracts/delivery';
 import type { HistoryRange } from '@breakwater/contracts/history';
+import { RESERVED_SOURCE } from '@breakwater/contracts/reserved';
 import { type AckTimes, readAckTimes } from '@breakwater/core/ack-times';
 import { fleetHistory, sampleOf } from '@breakwater/core/history';
 import type { Sample } from '@breakwater/runtime/metrics-fleet';
@@ -23,11 +24,18 @@ export function statsHandlers(deps: ApiDeps): Pick<Handlers, 'getStats'> {
         answer: {
           operator,
           deliveries: await countByStatus(redis, keys, operator, DELIVERY_STATUSES),
-          sources: own.map((source) => ({
-            source,
-            accepted: ledger.accepted.get(source) ?? 0,
-            unrouted: ledger.unrouted.get(source) ?? 0,
-          })),
+          sources: [
+            ...own.map((source) => ({
+              source,
+              accepted: ledger.accepted.get(source) ?? 0,
+              unrouted: ledger.unrouted.get(source) ?? 0,
+            })),
+            {
+              source: RESERVED_SOURCE,
+              accepted: ledger.published.get(operator) ?? 0,
+              unrouted: ledger.publishedUnrouted.get(operator) ?? 0,
+            },
+          ],
           acknowledgements: ackTimes(own),
           fleet:
             caller.scope.operator === null

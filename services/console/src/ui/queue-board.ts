@@ -4,20 +4,30 @@ import express, { type Express, type Request, Router } from 'express';
 import { checkAccess } from '../caller.ts';
 import type { Identify } from '../identify.ts';
 import { assetPath } from './assets.ts';
-import { tokenOf } from './session.ts';
+import type { Sessions } from './session.ts';
 
 /** Where the queues are shown as people who know BullMQ expect it. */
 export const BOARD_PATH = '/queues';
+
+interface BoardOptions {
+  readonly board: QueueBoard;
+  readonly identify: Identify;
+  readonly sessions: Sessions;
+}
 
 /**
  * bull-board, for administrators, to look at: queues are everybody's, whichever operator an event is of. Nothing but GET
  * and HEAD comes through, whatever it has behind that. `policy`: the one of all pages, which is loosened as little as it
  * takes, here alone: its page has a base address.
  */
-export function serveQueueBoard(app: Express, board: QueueBoard, identify: Identify, policy: string): void {
+export function serveQueueBoard(
+  app: Express,
+  { board, identify, sessions }: BoardOptions,
+  policy: string,
+): void {
   const router = Router({ caseSensitive: true });
   router.use(async (request, response, next) => {
-    const caller = await identify(tokenOf(request), request);
+    const caller = await identify(await sessions.tokenOf(request), request);
     checkAccess(caller, 'admin');
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       response.set('allow', 'GET, HEAD');

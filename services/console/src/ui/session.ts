@@ -1,35 +1,73 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { operatorName } from '@breakwater/contracts/operator';
+import { hashId } from '@breakwater/contracts/ids';
 import { AppError } from '@breakwater/runtime/errors';
+import type { Redis } from '@breakwater/store/connection';
+import type { Keyspace } from '@breakwater/store/keys';
+import { endSession, keepSession, readSession } from '@breakwater/store/sessions';
 import type { CookieOptions, Request, Response } from 'express';
+import { boxOf } from '../box-of.ts';
 
-/**
- * A session is the token itself in a cookie that no script can read and that no other site's form or script brings along. So every page judges the
- * token anew, as the API does: revoked or expired, it ends the session, on every replica, and nothing is stored for it.
- */
 const SESSION = 'breakwater_session';
 /** The operator that a token of every operator looks at. A preference, not a right: each call judges it. */
 const OPERATOR = 'breakwater_operator';
 /** A working day; a token that was made for less ends before. */
 const SESSION_MS = 12 * 3_600_000;
 
-export function signIn(request: Request, response: Response, token: string): void {
-  response.cookie(SESSION, token, options(request));
+/**
+ * A session is a random id in a cookie that no script reads and that no other site's form or script brings along. What it
+ * stands for, the token, is in Redis, sealed with that id: cookies go to every port of a host, and a token is worth more
+ * than 12 hours. Every page judges the token anew, as the API does, so one that is revoked ends its sessions.
+ */
+export interface Sessions {
+  readonly signIn: (request: Request, response: Response, token: string) => Promise<void>;
+  /** Ends the session itself, not this browser's cookie alone. */
+  readonly signOut: (request: Request, response: Response) => Promise<void>;
+  /** The token of whoever sends this; undefined without a session. Throws AppError unavailable when Redis is not there. */
+  readonly tokenOf: (request: IncomingMessage) => Promise<string | undefined>;
 }
 
-export function signOut(request: Request, response: Response): void {
-  for (const name of [SESSION, OPERATOR]) response.clearCookie(name, options(request));
+/** `redis`: one that fails fast, since a person waits. */
+export function createSessions(redis: Redis, keys: Keyspace): Sessions {
+  return {
+    async signIn(request, response, token) {
+      const id = randomBytes(32).toString('base64url');
+      const sealed = boxOf(id, 'session').seal(token, hashOf(id));
+      await asking(() => keepSession(redis, keys, hashOf(id), { sealed, ttlMs: SESSION_MS }));
+      response.cookie(SESSION, id, options(request));
+    },
+    async signOut(request, response) {
+      const id = cookieOf(request, SESSION);
+      if (id !== undefined) await asking(() => endSession(redis, keys, hashOf(id)));
+      for (const name of [SESSION, OPERATOR]) response.clearCookie(name, options(request));
+    },
+    async tokenOf(request) {
+      const id = cookieOf(request, SESSION);
+      if (id === undefined) return undefined;
+      const sealed = await asking(() => readSession(redis, keys, hashOf(id)));
+      return sealed === null ? undefined : boxOf(id, 'session').open(sealed, hashOf(id));
+    },
+  };
 }
 
 export function chooseOperator(request: Request, response: Response, operator: string): void {
   response.cookie(OPERATOR, operator, options(request));
 }
 
-export const tokenOf = (request: IncomingMessage): string | undefined => cookieOf(request, SESSION);
-
 export const operatorChosen = (request: IncomingMessage): string | undefined =>
   operatorName.safeParse(cookieOf(request, OPERATOR)).data;
+
+const hashOf = (id: string): string => hashId('session', id);
+
+/** Who waits for a page is told, not kept waiting. */
+async function asking<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw new AppError('unavailable', 'Redis is not reachable at this moment.', { cause: error });
+  }
+}
 
 /** Lax, not strict: a link in an alert or a chat must open. It shows something at most: every change is a form with a proof. */
 const options = (request: Request): CookieOptions => ({

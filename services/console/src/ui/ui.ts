@@ -28,10 +28,11 @@ import { sourcePages } from './pages/sources.ts';
 import { tokensPages } from './pages/tokens.ts';
 import { link } from './parts.ts';
 import { serveQueueBoard } from './queue-board.ts';
-import { checkForm, checkOrigin, chooseOperator, signIn, signOut, tokenOf } from './session.ts';
+import { checkForm, checkOrigin, chooseOperator, type Sessions } from './session.ts';
 import { formOf, type VisitDeps, visitOf } from './visit.ts';
 
 export interface UiOptions extends VisitDeps {
+  readonly sessions: Sessions;
   readonly board: QueueBoard;
   readonly identify: Identify;
   readonly logger: Logger;
@@ -95,7 +96,7 @@ export function createUi(options: UiOptions): Express {
   });
   serveAssets(app);
   serveSessions(app, options);
-  serveQueueBoard(app, options.board, options.identify, HEADERS['content-security-policy']);
+  serveQueueBoard(app, options, HEADERS['content-security-policy']);
   for (const page of PAGES) app[page.method](page.path, handlerOf(page, options));
   app.use(() => {
     throw new AppError('not_found', 'There is no such page.', { remedy: 'Begin with the overview.' });
@@ -105,7 +106,7 @@ export function createUi(options: UiOptions): Express {
 }
 
 /** Signing in and out, and whose things an administrator looks at. */
-function serveSessions(app: Express, { identify }: UiOptions): void {
+function serveSessions(app: Express, { identify, sessions }: UiOptions): void {
   app.get('/sign-in', (request, response) => {
     const { next } = request.query;
     sendSignIn(response, localPath(next));
@@ -122,17 +123,17 @@ function serveSessions(app: Express, { identify }: UiOptions): void {
       response.status(401);
       return sendSignIn(response, next, error.message);
     }
-    signIn(request, response, token);
+    await sessions.signIn(request, response, token);
     response.redirect(303, next);
   });
-  app.post('/sign-out', readForm, (request, response) => {
-    checkForm(request, tokenOf(request) ?? '', formOf(request).get('csrf'));
-    signOut(request, response);
+  app.post('/sign-out', readForm, async (request, response) => {
+    checkForm(request, (await sessions.tokenOf(request)) ?? '', formOf(request).get('csrf'));
+    await sessions.signOut(request, response);
     response.redirect(303, '/sign-in');
   });
-  app.post('/operator', readForm, (request, response) => {
+  app.post('/operator', readForm, async (request, response) => {
     const form = formOf(request);
-    checkForm(request, tokenOf(request) ?? '', form.get('csrf'));
+    checkForm(request, (await sessions.tokenOf(request)) ?? '', form.get('csrf'));
     const operator = operatorName.safeParse(form.get('operator'));
     if (!operator.success) throw new AppError('request_invalid', 'This is not the name of an operator.');
     chooseOperator(request, response, operator.data);
@@ -146,7 +147,7 @@ const sendSignIn = (response: Response, next: string, refusal?: string): void =>
 /** The form of a page is read only once its sender is known. */
 function handlerOf(page: Page, options: UiOptions) {
   return async (request: Request, response: Response): Promise<void> => {
-    const caller = await options.identify(tokenOf(request), request);
+    const caller = await options.identify(await options.sessions.tokenOf(request), request);
     if (page.method === 'post') await readFormOf(request, response);
     const visit = visitOf(options, caller, request, response);
     const sight = await page.show(visit);

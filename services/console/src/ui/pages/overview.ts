@@ -1,5 +1,6 @@
 import { DELIVERY_STATUSES } from '@breakwater/contracts/delivery';
 import { HISTORY_RANGE_NAMES, HISTORY_RANGES, type HistoryRange } from '@breakwater/contracts/history';
+import { RESERVED_SOURCE } from '@breakwater/contracts/reserved';
 import { html, type SafeHtml } from '@remix-run/html-template';
 import { groupTable } from './dead-letters.ts';
 import { compare, curve, owedOf } from '../curve.ts';
@@ -151,12 +152,16 @@ function ownFigures(
     ${table(
       'Sources',
       [
-        { title: 'Source', cell: ({ source }) => foreign(source) },
+        {
+          title: 'Source',
+          cell: ({ source }) =>
+            html`${foreign(source)}${when(source === RESERVED_SOURCE, html` <small>published by applications</small>`)}`,
+        },
         { title: 'Accepted', cell: ({ accepted }) => accepted, numeric: true },
         { title: 'That nobody wanted', cell: ({ unrouted }) => unrouted, numeric: true },
       ],
       stats.sources,
-      'No source of this operator is configured. Applications may publish events all the same.',
+      'No source.',
     )}
   </section>`;
 }
