@@ -71,6 +71,37 @@ describe('for a token of every operator', () => {
   });
 });
 
+describe('an operator that was mistyped', () => {
+  const nothing = /Nothing of operator acmee is known here/;
+
+  test('is not taken for a quiet one, and those of the configuration are offered', async () => {
+    const browser = await signedIn(ADMIN);
+    const wrong = textOf((await browser.get('/?operator=acmee')).text);
+    expect(wrong).toMatch(nothing);
+    const { text } = await browser.get('/?operator=acme');
+    expect(textOf(text)).not.toContain('Nothing of operator');
+    const list = /<datalist id="operators">(.*?)<\/datalist>/s.exec(text)?.[1] ?? '';
+    expect([...list.matchAll(/value="([^"]*)"/g)].map(([, name]) => name)).toEqual(['acme', 'globex']);
+  });
+
+  test('is known as soon as it has an endpoint', async () => {
+    const { id } = (
+      await console.call('POST', '/api/v1/endpoints?operator=acmee', {
+        body: { url: 'http://127.0.0.1:8090/hook', types: ['*'] },
+        headers: { 'idempotency-key': 'acmee-1' },
+      })
+    ).json;
+    expect(id).toMatch(/^ep_/);
+    expect(textOf((await (await signedIn(ADMIN)).get('/?operator=acmee')).text)).not.toMatch(nothing);
+  });
+
+  test('is said to its own token too, which is offered nobody', async () => {
+    const { text } = await (await signedIn(await tokenOf('read:nobody'))).get('/');
+    expect(textOf(text)).toContain('Nothing of operator nobody is known here');
+    expect(text).not.toContain('<datalist');
+  });
+});
+
 describe('for a token of one operator', () => {
   test("there is nothing of the fleet, and nothing of another's", async () => {
     for (const scope of ['operator:acme', 'read:acme']) {

@@ -4,6 +4,7 @@ import { RESERVED_SOURCE } from '@breakwater/contracts/reserved';
 import { html, type SafeHtml } from '@remix-run/html-template';
 import { groupTable } from './dead-letters.ts';
 import { compare, curve, owedOf } from '../curve.ts';
+import { unknownOperator } from '../operators.ts';
 import type { Answer, Page, Visit } from '../page.ts';
 import { foreign, link, live, status, table, when } from '../parts.ts';
 import { ackTile, fleetTiles, NOT_KNOWN, tiles } from '../tiles.ts';
@@ -25,7 +26,7 @@ export const overviewPages: readonly Page[] = [
       const { fleet } = stats;
       return {
         title: 'Overview',
-        main: html`${fleet ? curves(fleet, range, visit.now) : ''}
+        main: html`${await unknownOperator(visit, stats)} ${fleet ? curves(fleet, range, visit.now) : ''}
         ${live('overview', 5, link('/', { range }), html`${fleet ? fleetFigures(fleet) : ''} ${ownFigures(stats, causes, visit)}`)}`,
       };
     },
