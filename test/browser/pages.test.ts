@@ -55,6 +55,13 @@ async function violationsOf(page: Page): Promise<string[]> {
     .map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html).join(' ')}`);
 }
 
+/** In how many rows the parts of the head line stand. */
+const headRowsOf = (page: Page): Promise<number> =>
+  page.evaluate<number>(`(() => {
+    const boxes = [...document.querySelectorAll('body > header > *')].map((each) => each.getBoundingClientRect());
+    return boxes.some((one) => boxes.some((other) => one.bottom <= other.top)) ? 2 : 1;
+  })()`);
+
 interface Sight {
   readonly name: string;
   readonly path: () => string;
@@ -106,6 +113,7 @@ for (const { name, path, status } of SIGHTS) {
         await page.setViewportSize({ width, height });
         const violations = await violationsOf(page);
         const overflow = await overflowOf(page);
+        if (width === 1280 && (await headRowsOf(page)) > 1) violations.push('the head line has two rows');
         if (overflow > 0) violations.push(`the page is ${overflow} px wider than the window`);
         wrong.push(...violations.map((each) => `${colorScheme}, ${width} px: ${each}`));
         const file = `${fileOf(name)}-${colorScheme}-${width}.png`;

@@ -58,6 +58,18 @@ describe('for a token of every operator', () => {
     expect(textOf(text)).toMatch(/by all of ingest, p99 975 ms Slower than 150 ms\. p50 [\d.]+ ms; 50 in 5m/);
   });
 
+  test('a status has its colour where anything has it, and dead letters lead to those of the operator', async () => {
+    const tileOf = (text: string, of: string): string =>
+      text.split('<li class="tile"').find((each) => textOf(`<${each}`).trim().startsWith(of)) ?? '';
+    const browser = await signedIn(ADMIN);
+    const quiet = (await browser.get('/?operator=quiet')).text;
+    const busy = (await browser.get('/?operator=acme')).text;
+    expect(tileOf(quiet, 'dead letter')).toContain('>0</a>');
+    expect(tileOf(quiet, 'dead letter')).not.toContain('data-status');
+    expect(tileOf(busy, 'dead letter')).toContain('data-status="dead_letter"');
+    expect(busy).toContain('<a href="/dead-letters">Those of acme</a>');
+  });
+
   test('a range is chosen by a link; one that does not exist is the shortest', async () => {
     const browser = await signedIn(ADMIN);
     for (const [asked, shown] of [
