@@ -149,6 +149,26 @@ async function readAgain(page: Page): Promise<void> {
   expect(await parts.evaluateAll((elements) => elements.map(({ id }) => id))).toEqual(before);
 }
 
+testHere(
+  'a curve has a place where it is drawn and none without scripts, and one legend until the pointer is over it',
+  async () => {
+    const { page } = tab;
+    await page.goto('/');
+    const plots = page.locator('.plot canvas');
+    await plots.first().waitFor();
+    const legend = page.locator('.u-legend').first();
+    expect(await legend.isVisible()).toBe(false);
+    await page.locator('.plot').first().hover();
+    await legend.waitFor();
+    const plain = await openTab(browser, rig.consoleUrl, { javaScriptEnabled: false });
+    await signIn(plain.page, ADMIN_TOKEN);
+    expect(await plain.page.locator('.curve').count()).toBeGreaterThan(0);
+    expect(await plain.page.locator('.curve').first().isVisible()).toBe(false);
+    await plain.page.context().close();
+  },
+  60_000,
+);
+
 /** All that bull-board has to press, here, by its words or its picture: to look, to sort, to copy. Its actions are pictures, too. */
 const HARMLESS =
   /^(?:Data|Progress|Options|Logs|Error|collapse JSON|expand JSON|\d+ Jobs?|Nothing is consuming this queue|lucide-copy|menu: (?:Sort by|Alphabetical .*|\w+ Jobs))$/;
@@ -184,6 +204,8 @@ testHere(
     await page.goto(`/queues/queue/${QUEUES.deadLetters}/${encodeURIComponent(dead)}`);
     await page.getByText('exhausted').first().waitFor();
     await look('queues-job');
+    await page.getByRole('link', { name: 'Back to Breakwater' }).click();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
     expect(offered).toContain('Logs');
     expect(offered.filter((each) => !HARMLESS.test(each))).toEqual([]);
     expect(troubles).toEqual([]);
