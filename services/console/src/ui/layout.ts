@@ -42,7 +42,10 @@ export interface Frame {
     | undefined;
 }
 
-/** A whole page. Scripts and styles come from files of ours alone: the policy of content refuses all others. */
+/**
+ * A whole page. Scripts and styles come from files of ours alone: the policy of content refuses all others. So htmx must not
+ * carry attributes of an old field over to the new one: browsers' helpers write styles into fields.
+ */
 export function layout({ title, main, notice, at, session }: Frame): string {
   const page = html`<!doctype html>
     <html lang="en">
@@ -52,7 +55,7 @@ export function layout({ title, main, notice, at, session }: Frame): string {
         <meta name="color-scheme" content="light dark" />
         <meta
           name="htmx-config"
-          content='{"allowEval":false,"allowScriptTags":false,"includeIndicatorStyles":false,"selfRequestsOnly":true,"historyCacheSize":0,"timeout":10000}'
+          content='{"allowEval":false,"allowScriptTags":false,"includeIndicatorStyles":false,"selfRequestsOnly":true,"historyCacheSize":0,"attributesToSettle":[],"timeout":10000}'
         />
         <title>${title} · Breakwater</title>
         <link rel="icon" href="${assetPath('icon.svg')}" type="image/svg+xml" />
