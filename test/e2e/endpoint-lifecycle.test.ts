@@ -113,7 +113,11 @@ test('while the dispatcher lacks an encryption key nothing is sent or used up; w
     '0',
     null,
   ]);
-  expect(rig.log('dispatcher').join('\n')).toContain('sealed with key deadbeef');
+  // The record is written first, and the line comes through a pipe.
+  await waitUntil(() => rig.log('dispatcher').join('\n').includes('sealed with key deadbeef'), {
+    what: 'the log to name the missing key',
+    timeoutMs: 30_000,
+  });
   expect(subscriber.received).toHaveLength(1);
   const shown = await rig.cli('endpoints', 'show', id);
   expect(shown.stdout).toContain('stored under key deadbeef');

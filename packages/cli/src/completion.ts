@@ -1,17 +1,7 @@
 import tab from '@bomb.sh/tab/commander';
 import type { Command } from 'commander';
+import { BASH_SCRIPT, ZSH_SCRIPT } from './completion-scripts.ts';
 import type { Io } from './io.ts';
-
-/** What the script for bash needs of the package bash-completion, which is not installed everywhere. */
-const WITHOUT_BASH_COMPLETION = `if ! declare -F _get_comp_words_by_ref >/dev/null; then
-    _get_comp_words_by_ref() {
-        words=("\${COMP_WORDS[@]}")
-        cword=$COMP_CWORD
-        cur=\${COMP_WORDS[COMP_CWORD]}
-        prev=\${COMP_WORDS[COMP_CWORD - 1]}
-    }
-fi
-`;
 
 /**
  * Adds `completion <shell>`, which prints a script for the shell, and the hidden `complete`, which that script asks for what may come
@@ -23,10 +13,15 @@ export function addCompletion(program: Command, io: Io): void {
   for (const command of root.commands.values())
     for (const [name, option] of root.options)
       if (!command.options.has(name)) command.options.set(name, option);
+  // The library's scripts for bash, zsh and PowerShell have the shell evaluate the words of the line: Tab would run a `$(...)` in
+  // them. So these are our own, and there is none for PowerShell. Fish's hands words on as arguments.
+  const scripts: Readonly<Record<string, () => void>> = {
+    bash: () => void io.stdout.write(BASH_SCRIPT),
+    zsh: () => void io.stdout.write(ZSH_SCRIPT),
+    fish: () => root.setup(program.name(), program.name(), 'fish'),
+  };
   const command = program.commands.find((each) => each.name() === 'completion');
-  command
-    ?.description('print a script that completes commands and options in a shell; see docs/cli.md')
-    .hook('preAction', (_program, { args }) => {
-      if (args[0] === 'bash') io.stdout.write(WITHOUT_BASH_COMPLETION);
-    });
+  command?.description('print a script that completes commands and options in a shell; see docs/cli.md');
+  command?.registeredArguments[0]?.choices(Object.keys(scripts));
+  command?.action((shell: string) => scripts[shell]?.());
 }

@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises';
+import { printable } from '@breakwater/core/printable';
 import { AppError } from '@breakwater/runtime/errors';
 import type { Io } from './io.ts';
-import { printable } from './output/printable.ts';
 
 /** Does a person read what is asked, and may answer? A script has said all that it wants on its command line. */
 export const isAttended = ({ stdinIsTty, stderrIsTty }: Pick<Io, 'stdinIsTty' | 'stderrIsTty'>): boolean =>

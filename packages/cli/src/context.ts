@@ -4,7 +4,7 @@ import { type Environment, readEnvironment } from '@breakwater/runtime/environme
 import type { Command } from 'commander';
 import { ask, isAttended } from './confirm.ts';
 import type { Io } from './io.ts';
-import { toJson } from './output/printable.ts';
+import { toJson } from './output/json.ts';
 
 /** What every command is given. */
 export interface CliContext {

@@ -1,9 +1,10 @@
+import { printableLines } from '@breakwater/core/printable';
 import { AppError, messageOf } from '@breakwater/runtime/errors';
 import { CommanderError } from 'commander';
 import { EXIT, exitCodeOf } from './exit-codes.ts';
 import type { Io } from './io.ts';
 import { refuseSwallowedOptions } from './npm.ts';
-import { printableLines, toJson } from './output/printable.ts';
+import { toJson } from './output/json.ts';
 import { createProgram } from './program.ts';
 
 /** Runs one command line (without node and the script). Never throws; resolves to the exit code. */

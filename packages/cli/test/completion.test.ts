@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -20,9 +20,16 @@ afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
 /** What bash offers where Tab is pressed at the end of this line. */
 async function offered(line: string): Promise<string[]> {
-  const words = line.split(' ').map((word) => `'${word}'`);
+  // As bash breaks it: at "=" and ":" too.
+  const words = line
+    .split(' ')
+    .flatMap((word) =>
+      word === '' ? [''] : word.split(/([=:]+)/).filter((each, at) => at === 0 || each !== ''),
+    )
+    .map((word) => `'${word}'`);
   const script = [
     `source '${join(dir, 'bash.sh')}'`,
+    `source '${join(dir, 'bash.sh')}' || exit 8`, // as a shell does that reads its settings again
     // As bash itself does: by the function that is registered for the command.
     '[[ $(complete -p breakwater) =~ -F[[:space:]]([^[:space:]]+) ]] || exit 9',
     `COMP_WORDS=(${words.join(' ')}); COMP_CWORD=${words.length - 1}; COMP_LINE='${line}'; COMP_POINT=\${#COMP_LINE}`,
@@ -40,6 +47,29 @@ test('bash completes commands, options of the command and of all, and words that
   expect(await offered('breakwater dead-letters replay --ac')).toEqual(['--acknowledge-duplicates']);
   expect(await offered('breakwater deliveries list --js')).toEqual(['--json']);
   expect(await offered('breakwater deliveries list --status d')).toEqual(['dead_letter']);
+  expect(await offered('breakwater deliveries list --status=d')).toEqual(['dead_letter']);
+}, 120_000);
+
+test('Tab runs nothing of what stands on the line, wherever it stands', async () => {
+  const mark = join(dir, 'it-ran');
+  const hostile = [`$(>${mark})`, `\`>${mark}\``, `;>${mark};`, `<(>${mark})`];
+  for (const line of [
+    `breakwater deliveries show ${hostile.join(' ')}`,
+    `breakwater ${hostile.join(' ')} li`,
+    `breakwater deliveries list --status=${hostile.join('')}=d`,
+  ]) {
+    await offered(line);
+    expect([line, existsSync(mark)]).toEqual([line, false]);
+  }
+}, 120_000);
+
+test('no script has the shell read words again, and none is offered for a shell where it would', async () => {
+  for (const shell of ['bash', 'zsh', 'fish']) {
+    const { stdout } = await run('breakwater', ['completion', shell], { env });
+    const commands = stdout.split('\n').filter((line) => !line.trimStart().startsWith('#'));
+    expect(commands.filter((line) => /\beval\b|compgen/.test(line))).toEqual([]);
+  }
+  await expect(run('breakwater', ['completion', 'powershell'], { env })).rejects.toMatchObject({ code: 2 });
 }, 120_000);
 
 test('an unknown shell is a mistake on the command line', async () => {

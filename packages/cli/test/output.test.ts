@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { printable, printableLines, toJson } from '../src/output/printable.ts';
+import { printable, printableLines } from '@breakwater/core/printable';
+import { toJson } from '../src/output/json.ts';
 import { renderFields, renderTable } from '../src/output/table.ts';
 import { formatTime } from '../src/output/time.ts';
 

@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { deliveryId, eventKey } from '@breakwater/contracts/ids';
@@ -115,6 +118,30 @@ test('a Redis that goes away in the middle leaves what was found so far, and the
     await redis.close();
   }
 }, 60_000);
+
+test('Ctrl-C while the ERP is being asked ends it as stopped, and neither as an error nor as an ERP that is silent', async () => {
+  const stopping = new AbortController();
+  const erp = createServer(() => stopping.abort()).listen(0, '127.0.0.1'); // it never answers
+  await once(erp, 'listening');
+  const find = `find: { path: '"/receipts/" & reference', hits: answer.receipts, receipt: hit.no }`;
+  const config = ROUTED.replace('127.0.0.1:9', `127.0.0.1:${(erp.address() as AddressInfo).port}`).replace(
+    `post: { path: '"/receipts"' }`,
+    `post: { path: '"/receipts"' }\n      ${find}`,
+  );
+  try {
+    await using rig = await createRig(config);
+    const [id = ''] = await rig.recordEvent('evt-1', [destination('erp')]);
+    await rig.attempt(id, { outcome: 'posted', class: 'posted', code: '201' });
+    await rig.redis.hset(rig.keys.delivery(id), 'sentAt', Date.now() - 120_000);
+    const args = ['reconcile', '--target', 'receipts', '--deep', '--json'];
+    const run = await rig.cli(args, { signal: stopping.signal });
+    expect(run).toMatchObject({ code: 1, stderr: '' });
+    expect(run.json()).toEqual({ ok: false, stopped: true, reconciliations: [] });
+  } finally {
+    erp.closeAllConnections();
+    erp.close();
+  }
+});
 
 test.each([
   [['reconcile'], 2, 'Say which ERP target'],

@@ -33,17 +33,22 @@ const cursor = z
   .optional()
   .describe('`nextCursor` of the page before, with the same filters.');
 
+const TIME = 'a time with its zone such as 2026-01-31T12:00:00Z, or ms since the epoch';
+
 /** `2026-01-31T12:00Z`, or ms since the epoch. */
 const time = z
-  .union([
-    z.int().min(0).max(LATEST_MS), // in a body; a query holds text alone
-    z
-      .string()
-      .regex(/^\d{1,15}$/)
-      .transform(Number),
-    z.iso.datetime({ offset: true }).transform((text) => Date.parse(text)),
-  ])
-  .describe('A time with its zone such as 2026-01-31T12:00:00Z, or ms since the epoch.');
+  .union(
+    [
+      z.int().min(0).max(LATEST_MS), // in a body; a query holds text alone
+      z
+        .string()
+        .regex(/^\d{1,15}$/)
+        .transform(Number),
+      z.iso.datetime({ offset: true }).transform((text) => Date.parse(text)),
+    ],
+    { error: `expected ${TIME}` },
+  )
+  .describe(`${TIME[0]?.toUpperCase()}${TIME.slice(1)}.`);
 
 const failureClasses = [...Object.keys(FAILURE_CLASSES), 'interrupted'];
 

@@ -1,4 +1,7 @@
 import { expect, test } from '@jest/globals';
+import type { ReconcileCursor } from '../src/reconcile-cursor.ts';
+import { reconcile } from '../src/reconcile.ts';
+import { Tally } from '../src/reconciliation-results.ts';
 import { openReconciling } from './support/reconciling.ts';
 
 test('a second document, one that is gone, and one of nobody’s reference are each named', async () => {
@@ -143,4 +146,28 @@ test('a deep reconciliation that was cut off goes on by its cursor, with what th
   });
   expect(forgotten.deep).toMatchObject({ kind: 'skipped' }); // and not: everything is gone
   expect(forgotten.findings).toEqual([]);
+});
+
+test('a list that is gone on with tells the documents at its place again, and each of them counts once', async () => {
+  const world = await openReconciling();
+  for (let nth = 0; nth < 120; nth += 1) await world.post(`nobodys-${nth}`); // more than one page of the list
+  const range = { since: Date.now() - 3_600_000, until: Date.now() + 60_000 };
+  const input = { target: world.target, ...range, deep: true };
+  const before = new Tally(undefined);
+  let cursor: ReconcileCursor | undefined;
+  for await (const page of reconcile(world, input)) {
+    for (const finding of page.findings) before.add(finding);
+    cursor = page.cursor;
+    break; // the console is stopped here
+  }
+  expect(before.deepPart(0, 0).counts.foreign).toBe(100);
+  const after = new Tally(undefined, before.deepPart(0, 0));
+  let again = 0;
+  for await (const page of reconcile(world, { ...input, cursor }))
+    for (const finding of page.findings) {
+      again += 1;
+      after.add(finding);
+    }
+  expect(again).toBeGreaterThan(20);
+  expect(after.deepPart(0, 0).counts.foreign).toBe(120);
 });

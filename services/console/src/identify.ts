@@ -28,8 +28,8 @@ const STRANGERS: Rate = { perSecond: 5, burst: 50 };
 export function createIdentification(options: IdentifyOptions): Identify {
   const { adminToken, tokenReader, rate = RATE, strangers = STRANGERS } = options;
   const authenticate = createAuthentication(adminToken, tokenReader);
-  const limit = createRateLimit(rate);
-  const strangerLimit = createRateLimit(strangers);
+  const limit = createRateLimit(rate, 'with this token');
+  const strangerLimit = createRateLimit(strangers, 'without a good token from this address');
   return async (token, request) => {
     let caller: Caller;
     try {

@@ -10,11 +10,13 @@ export interface Rate {
 const BUCKETS_MAX = 10_000;
 
 /**
- * A token bucket for each name, in this process: with N replicas a caller gets N times as much at most.
+ * A token bucket for each name, in this process: with N replicas a caller gets N times as much at most. `whose`: what a name
+ * stands for, as the refusal says it.
  * `take` throws AppError rate_limited, with the wait in `details.retryAfterS`.
  */
 export function createRateLimit(
   { perSecond, burst }: Rate,
+  whose: string,
   now: () => number = () => performance.now(),
 ): { readonly take: (name: string) => void } {
   const buckets = new Map<string, { left: number; at: number }>();
@@ -28,7 +30,7 @@ export function createRateLimit(
       const oldest = buckets.keys().next().value;
       if (buckets.size > BUCKETS_MAX && oldest !== undefined) buckets.delete(oldest);
       if (left >= 1) return;
-      throw new AppError('rate_limited', `More than ${perSecond} requests a second with this token.`, {
+      throw new AppError('rate_limited', `More than ${perSecond} requests a second ${whose}.`, {
         details: { retryAfterS: Math.max(1, Math.ceil((1 - left) / perSecond)) },
       });
     },

@@ -71,6 +71,12 @@ const attribute = (tag: string, name: string): string | undefined => {
   return value === undefined ? undefined : unescape(value);
 };
 
+/** Of the first tag of a page that has it. */
+export const attributeOf = (page: string, name: string): string => {
+  const tag = page.split('<').find((each) => attribute(` ${each}`, name) !== undefined) ?? '';
+  return attribute(` ${tag}`, name) ?? '';
+};
+
 /** What a browser would send if somebody pressed the button of the form that goes to `action`, with nothing filled in. */
 export function formTo(text: string, action: string): [name: string, value: string][] {
   const form = text

@@ -12,6 +12,7 @@ import {
 } from '@breakwater/core/backfill';
 import { type LineFormat, readMissed } from '@breakwater/core/backfill-request';
 import { readLines } from '@breakwater/core/ndjson';
+import { printable } from '@breakwater/core/printable';
 import { listStripeEvents } from '@breakwater/core/stripe-events';
 import { createHttpClient } from '@breakwater/http/client';
 import { AppError, messageOf } from '@breakwater/runtime/errors';
@@ -22,7 +23,6 @@ import { withAcceptor } from '../acceptor-access.ts';
 import type { CliContext } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { collect, dryRunOption, parseDuration, parseRate, parseTimeOrAge } from '../options.ts';
-import { printable } from '../output/printable.ts';
 import { startProgress } from '../output/progress.ts';
 import { type Store, withStore } from '../store-access.ts';
 

@@ -5,7 +5,7 @@ import { AppError } from '@breakwater/runtime/errors';
 import { createVerifier } from '@breakwater/signatures/verify';
 import type { Command } from 'commander';
 import type { CliContext } from '../context.ts';
-import { toJson } from '../output/printable.ts';
+import { toJson } from '../output/json.ts';
 import { renderFields } from '../output/table.ts';
 
 /** `config check|schema`. Neither needs Redis. */

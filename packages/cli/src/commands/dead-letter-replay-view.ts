@@ -1,8 +1,8 @@
 import { formatDuration } from '@breakwater/contracts/duration';
+import { printable } from '@breakwater/core/printable';
 import type { RefusedReplay, ReplayPlan } from '@breakwater/core/replay-plan';
 import { REPLAY_NOTICE } from '@breakwater/core/replay';
 import type { CliContext } from '../context.ts';
-import { printable } from '../output/printable.ts';
 
 /** A person reads the counts; machines get all ids with --json. */
 const LISTED_MAX = 20;

@@ -1,5 +1,6 @@
 import type { Delivery } from '@breakwater/contracts/delivery';
 import { whyNoDelivery } from '@breakwater/core/dead-letters';
+import { printable } from '@breakwater/core/printable';
 import { findReplayObstacle } from '@breakwater/core/replay-check';
 import {
   awaitReplays,
@@ -13,7 +14,6 @@ import type { Command } from 'commander';
 import type { CliContext } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { checkReason, dryRunOption, waitTimeoutOption } from '../options.ts';
-import { printable } from '../output/printable.ts';
 import { withDeliveries } from '../store-access.ts';
 import { whyOf } from './delivery-view.ts';
 

@@ -2,8 +2,8 @@ import type { Attempt, Delivery } from '@breakwater/contracts/delivery';
 import { formatDuration } from '@breakwater/contracts/duration';
 import { type Blame, blameFor, remedyFor } from '@breakwater/contracts/failure-class';
 import { OWN_WORDS, type ResponseSample } from '@breakwater/contracts/attempt-result';
+import { printableLines } from '@breakwater/core/printable';
 import { count } from '../output/count.ts';
-import { printableLines } from '../output/printable.ts';
 import { renderFields, renderTable } from '../output/table.ts';
 import { formatTime } from '../output/time.ts';
 

@@ -1,11 +1,11 @@
 import { addEndpoint, draftEndpoint, type NewEndpoint } from '@breakwater/core/endpoints';
 import { withoutSecrets } from '@breakwater/core/endpoint-view';
+import { printable } from '@breakwater/core/printable';
 import { NOT_PAUSED } from '@breakwater/store/gates';
 import { createSecretBox } from '@breakwater/store/secret-box';
 import type { Command } from 'commander';
 import type { CliContext } from '../context.ts';
 import { dryRunOption } from '../options.ts';
-import { printable } from '../output/printable.ts';
 import { withStore } from '../store-access.ts';
 import { addSettingsOptions, type SettingsOptions, toSettings, urlOption } from './endpoint-settings.ts';
 import { renderEndpoint } from './endpoint-view.ts';

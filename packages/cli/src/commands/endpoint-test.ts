@@ -2,6 +2,7 @@ import { formatDuration } from '@breakwater/contracts/duration';
 import { getEndpoint } from '@breakwater/core/destination-gates';
 import { openEndpoint } from '@breakwater/core/endpoint-secrets';
 import { checkEndpointUrl } from '@breakwater/core/endpoint-rules';
+import { printable } from '@breakwater/core/printable';
 import { type EndpointTest, testEndpoint } from '@breakwater/core/test-endpoint';
 import { createGuardedClient } from '@breakwater/http/egress';
 import { createSecretBox } from '@breakwater/store/secret-box';
@@ -9,7 +10,6 @@ import type { Command } from 'commander';
 import type { CliContext } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { dryRunOption } from '../options.ts';
-import { printable } from '../output/printable.ts';
 import { renderFields } from '../output/table.ts';
 import { withDeliveries, withStore } from '../store-access.ts';
 

@@ -1,11 +1,11 @@
 import { isUtf8 } from 'node:buffer';
 import { PUBLISH_LIMITS, PublishAnswer, PublishedEvent, PublishRefusal } from '@breakwater/contracts/publish';
 import { publishTokensOf } from '@breakwater/contracts/publish-tokens';
+import { printable } from '@breakwater/core/printable';
 import { AppError, ERROR_CODES, type ErrorCode, messageOf } from '@breakwater/runtime/errors';
 import type { Command } from 'commander';
 import type { CliContext } from '../context.ts';
 import { dryRunOption } from '../options.ts';
-import { printable } from '../output/printable.ts';
 import { readInput } from '../read-input.ts';
 
 interface PublishOptions {

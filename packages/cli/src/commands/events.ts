@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { Delivery } from '@breakwater/contracts/delivery';
 import { deliveryId, eventKey } from '@breakwater/contracts/ids';
+import { printableLines } from '@breakwater/core/printable';
 import { expired } from '@breakwater/core/replay-check';
 import { AppError } from '@breakwater/runtime/errors';
 import { readDeliveries } from '@breakwater/store/deliveries';
@@ -10,7 +11,6 @@ import type { Command } from 'commander';
 import type { CliContext } from '../context.ts';
 import { checkSource, readableConfig } from '../filters.ts';
 import { count } from '../output/count.ts';
-import { printableLines } from '../output/printable.ts';
 import { renderFields, renderTable } from '../output/table.ts';
 import { formatTime } from '../output/time.ts';
 import { withDeliveries, withStore } from '../store-access.ts';

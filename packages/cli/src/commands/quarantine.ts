@@ -1,5 +1,6 @@
 import type { Source } from '@breakwater/contracts/source-config';
 import type { Acceptor } from '@breakwater/core/accept';
+import { printable } from '@breakwater/core/printable';
 import { retryQuarantined, type RetryResult } from '@breakwater/core/quarantine';
 import { findQuarantined, sourceOfEntry, viewOfQuarantined } from '@breakwater/core/quarantine-list';
 import { explainQuarantined } from '@breakwater/core/quarantine-report';
@@ -15,7 +16,6 @@ import { type Command, Option } from 'commander';
 import type { CliContext } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { dryRunOption } from '../options.ts';
-import { printable } from '../output/printable.ts';
 import { renderFields, renderTable } from '../output/table.ts';
 import { formatTime } from '../output/time.ts';
 import { withAcceptor } from '../acceptor-access.ts';

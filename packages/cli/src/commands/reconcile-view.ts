@@ -1,6 +1,6 @@
 import { FINDING_KINDS, type Finding, type FindingKind } from '@breakwater/contracts/reconciliation';
+import { printable } from '@breakwater/core/printable';
 import { count } from '../output/count.ts';
-import { printable } from '../output/printable.ts';
 import { renderFields } from '../output/table.ts';
 import { formatTime } from '../output/time.ts';
 import type { Reconciled } from './reconcile.ts';

@@ -1,9 +1,9 @@
 import type { ReplayNote, ReplayRun } from '@breakwater/contracts/replay-run';
+import { printable } from '@breakwater/core/printable';
 import { REPLAY_NOTICE } from '@breakwater/core/replay';
 import { refusalInWords, refusedOf } from '@breakwater/core/replay-words';
 import type { CliContext } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
-import { printable } from '../output/printable.ts';
 import { renderFields, renderTable } from '../output/table.ts';
 import { formatTime } from '../output/time.ts';
 

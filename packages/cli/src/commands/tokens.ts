@@ -1,11 +1,11 @@
 import { type AccessToken, parseScope, TOKEN_TTL } from '@breakwater/contracts/access-token';
 import { formatDuration, parseDurationMs } from '@breakwater/contracts/duration';
+import { printable } from '@breakwater/core/printable';
 import { createToken, listTokens, revokeToken } from '@breakwater/core/tokens';
 import { TOKEN_CACHE_MS } from '@breakwater/core/token-reader';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { CliContext } from '../context.ts';
 import { checkReason, dryRunOption, yesOption } from '../options.ts';
-import { printable } from '../output/printable.ts';
 import { renderTable } from '../output/table.ts';
 import { formatTime } from '../output/time.ts';
 import { withStore } from '../store-access.ts';

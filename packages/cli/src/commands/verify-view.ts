@@ -1,5 +1,5 @@
+import { printable } from '@breakwater/core/printable';
 import type { CheckReport, Explanation, SignedBytes } from '@breakwater/signatures/explain';
-import { printable } from '../output/printable.ts';
 import type { Outcome } from './verify.ts';
 
 type Result = Outcome & {

@@ -1,4 +1,4 @@
-import { printable } from './printable.ts';
+import { printable } from '@breakwater/core/printable';
 
 export interface Column {
   readonly title: string;

@@ -1,5 +1,5 @@
+import { printable } from '@breakwater/core/printable';
 import { renderTable } from '../output/table.ts';
-import { printable } from '../output/printable.ts';
 import type { Figures } from './figures.ts';
 
 const SHOWN_DEAD_LETTERS = 20;

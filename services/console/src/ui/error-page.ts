@@ -5,6 +5,7 @@ import { html } from '@remix-run/html-template';
 import type { ErrorRequestHandler, Request, Response } from 'express';
 import { layout } from './layout.ts';
 import { link, when } from './parts.ts';
+import { remedyAtPage } from './remedies.ts';
 
 /** The last handler: whatever was thrown becomes a page that says what was wrong, what to do, and how to find it in the log. */
 export function createErrorPages(logger: Logger): ErrorRequestHandler {
@@ -12,14 +13,16 @@ export function createErrorPages(logger: Logger): ErrorRequestHandler {
   return (thrown: unknown, request, response, _next) => {
     if (response.headersSent) return void response.destroy();
     const error = toAppError(thrown);
-    const { code, message, remedy, status } = error;
+    const { code, message, status } = error;
+    const remedy = remedyFor(error, request);
     const line = { requestId: String(response.locals['requestId']), code, path: request.route?.path };
     if (code === 'internal') lines.error(code, { ...line, err: thrown }, 'a page failed');
     else if (code === 'unavailable')
       lines.warn(code, { ...line, reason: messageOf(thrown) }, 'a page was not shown');
     else logger.debug(line, 'a page was refused');
     if (status === 401) return signInFirst(request, response);
-    if (code === 'unavailable') response.set('retry-after', '5');
+    const wait = waitOf(error);
+    if (wait !== undefined) response.set('retry-after', String(wait));
     const main = html`<p class="error" role="alert">
         ${code === 'internal' ? 'The page failed here.' : message}
       </p>
@@ -33,6 +36,23 @@ export function createErrorPages(logger: Logger): ErrorRequestHandler {
       .type('html')
       .send(layout({ title: 'That did not work', main, at: request.path }));
   };
+}
+
+const UNAVAILABLE_WAIT_S = 5;
+
+/** For how many seconds it will not help to ask again; undefined where it does not depend on time. */
+function waitOf({ code, details }: AppError): number | undefined {
+  if (code === 'unavailable') return UNAVAILABLE_WAIT_S;
+  return code === 'rate_limited' ? Number(details['retryAfterS']) : undefined;
+}
+
+/** What a person can do: a browser shows no header, and a form may have done its work although nothing was answered. */
+function remedyFor(error: AppError, { method }: Request): string {
+  const wait = waitOf(error);
+  if (wait === undefined) return remedyAtPage(error);
+  if (error.code === 'unavailable' && method === 'POST')
+    return `Wait for ${wait} s, and look whether it was done before you send the form again.`;
+  return `Try again in ${wait} s.`;
 }
 
 function signInFirst(request: Request, response: Response): void {

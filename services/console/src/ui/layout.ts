@@ -57,7 +57,7 @@ export function layout({ title, main, notice, at, session }: Frame): string {
           <a class="brand" href="/">Breakwater</a>
           ${session ? menu(at, session.caller) : ''} ${session ? account(session) : ''}
         </header>
-        <main id="main" tabindex="-1">
+        <main id="main" tabindex="-1" ${session ? ownOperator(session.operator) : ''}>
           <h1>${title}</h1>
           <p id="stale" class="error" role="status" hidden>
             This page could not read itself again: what it shows may be old. It keeps trying.
@@ -68,6 +68,9 @@ export function layout({ title, main, notice, at, session }: Frame): string {
     </html>`;
   return String(page);
 }
+
+/** Parts that read themselves again stay with the operator of their page, whatever another tab has chosen meanwhile. */
+const ownOperator = (operator: string): SafeHtml => html`hx-vals="${JSON.stringify({ operator })}"`;
 
 const menu = (at: string, { scope }: Caller): SafeHtml =>
   html`<nav aria-label="Main">

@@ -10,7 +10,7 @@ import type { CookieOptions, Request, Response } from 'express';
 import { boxOf } from '../box-of.ts';
 
 const SESSION = 'breakwater_session';
-/** The operator that a token of every operator looks at. A preference, not a right: each call judges it. */
+/** The operator that a token of every operator looks at next. A preference, not a right: each call judges it, and no form follows it. */
 const OPERATOR = 'breakwater_operator';
 /** A working day; a token that was made for less ends before. */
 const SESSION_MS = 12 * 3_600_000;
@@ -93,20 +93,25 @@ function cookieOf(request: IncomingMessage, name: string): string | undefined {
   return undefined;
 }
 
-/** What a form of this session holds and another site cannot know. */
-export const csrfOf = (token: string): string =>
-  createHmac('sha256', token).update('breakwater form').digest('base64url');
+/**
+ * What a form holds that another site cannot know. It names the operator whose things its page showed: the cookie may name
+ * another one by the time that the form is sent, since all tabs share it.
+ */
+export const csrfOf = (token: string, operator: string): string =>
+  `${operator}.${createHmac('sha256', token).update(`breakwater form ${operator}`).digest('base64url')}`;
 
 /**
  * Was this form sent from a page of ours? Browsers say where a request comes from; the field proves it also for those that
- * do not. Throws AppError form_foreign.
+ * do not. Returns the operator of that page. Throws AppError form_foreign.
  */
-export function checkForm(request: IncomingMessage, token: string, given: unknown): void {
+export function checkForm(request: IncomingMessage, token: string, given: string | null): string {
   checkOrigin(request);
-  const expected = Buffer.from(csrfOf(token));
-  const actual = Buffer.from(typeof given === 'string' ? given : '');
+  const operator = given?.slice(0, Math.max(0, given.lastIndexOf('.'))) ?? '';
+  const expected = Buffer.from(csrfOf(token, operator));
+  const actual = Buffer.from(given ?? '');
   if (actual.length !== expected.length || !timingSafeEqual(actual, expected))
     throw new AppError('form_foreign', 'This form is not of your session, or of one that has ended.');
+  return operator;
 }
 
 /**

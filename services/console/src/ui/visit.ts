@@ -26,11 +26,13 @@ export function visitOf(
   response: Response,
 ): Visit {
   const fields = formOf(request);
-  if (request.method === 'POST') checkForm(request, caller.token, fields.get('csrf'));
+  const proven = request.method === 'POST' ? checkForm(request, caller.token, fields.get('csrf')) : undefined;
   const { operator: named, notice: _notice, ...query } = textsOf(request.query);
   const everybodys = caller.scope.operator === null;
-  const operator = operatorOf(caller, named ?? (everybodys ? operatorChosen(request) : undefined));
-  if (named !== undefined && everybodys) chooseOperator(request, response, operator); // a link for a colleague
+  const operator = operatorOf(caller, proven ?? named ?? (everybodys ? operatorChosen(request) : undefined));
+  // A link for a colleague chooses, and a form for the page that follows it; not a part that reads itself again in some tab.
+  if (everybodys && (proven ?? named) !== undefined && request.headers['hx-request'] !== 'true')
+    chooseOperator(request, response, operator);
   const gone = new AbortController();
   response.once('close', () => gone.abort());
   return {
@@ -41,7 +43,7 @@ export function visitOf(
     form: Object.fromEntries(fields),
     fields,
     config,
-    csrf: csrfOf(caller.token),
+    csrf: csrfOf(caller.token, operator),
     now: Date.now(),
     async call(name, { params, query: asked, body, ifVersion, idempotencyKey } = {}) {
       const reply = await calls(caller, name, {
