@@ -55,6 +55,13 @@ async function violationsOf(page: Page): Promise<string[]> {
     .map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html).join(' ')}`);
 }
 
+/** In how many rows the parts of the head line stand. */
+const headRowsOf = (page: Page): Promise<number> =>
+  page.evaluate<number>(`(() => {
+    const boxes = [...document.querySelectorAll('body > header > *')].map((each) => each.getBoundingClientRect());
+    return boxes.some((one) => boxes.some((other) => one.bottom <= other.top)) ? 2 : 1;
+  })()`);
+
 interface Sight {
   readonly name: string;
   readonly path: () => string;
@@ -106,6 +113,7 @@ for (const { name, path, status } of SIGHTS) {
         await page.setViewportSize({ width, height });
         const violations = await violationsOf(page);
         const overflow = await overflowOf(page);
+        if (width === 1280 && (await headRowsOf(page)) > 1) violations.push('the head line has two rows');
         if (overflow > 0) violations.push(`the page is ${overflow} px wider than the window`);
         wrong.push(...violations.map((each) => `${colorScheme}, ${width} px: ${each}`));
         const file = `${fileOf(name)}-${colorScheme}-${width}.png`;
@@ -140,6 +148,26 @@ async function readAgain(page: Page): Promise<void> {
   await page.evaluate('window.readAgain.then(() => 0)');
   expect(await parts.evaluateAll((elements) => elements.map(({ id }) => id))).toEqual(before);
 }
+
+testHere(
+  'a curve has a place where it is drawn and none without scripts, and one legend until the pointer is over it',
+  async () => {
+    const { page } = tab;
+    await page.goto('/');
+    const plots = page.locator('.plot canvas');
+    await plots.first().waitFor();
+    const legend = page.locator('.u-legend').first();
+    expect(await legend.isVisible()).toBe(false);
+    await page.locator('.plot').first().hover();
+    await legend.waitFor();
+    const plain = await openTab(browser, rig.consoleUrl, { javaScriptEnabled: false });
+    await signIn(plain.page, ADMIN_TOKEN);
+    expect(await plain.page.locator('.curve').count()).toBeGreaterThan(0);
+    expect(await plain.page.locator('.curve').first().isVisible()).toBe(false);
+    await plain.page.context().close();
+  },
+  60_000,
+);
 
 /** All that bull-board has to press, here, by its words or its picture: to look, to sort, to copy. Its actions are pictures, too. */
 const HARMLESS =
@@ -176,6 +204,8 @@ testHere(
     await page.goto(`/queues/queue/${QUEUES.deadLetters}/${encodeURIComponent(dead)}`);
     await page.getByText('exhausted').first().waitFor();
     await look('queues-job');
+    await page.getByRole('link', { name: 'Back to Breakwater' }).click();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
     expect(offered).toContain('Logs');
     expect(offered.filter((each) => !HARMLESS.test(each))).toEqual([]);
     expect(troubles).toEqual([]);

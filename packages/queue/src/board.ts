@@ -60,8 +60,7 @@ export function createQueueBoard(redis: Redis, keys: Keyspace, logger: Logger): 
     serverAdapter: server,
     options: {
       uiConfig: {
-        boardTitle: 'Queues · Breakwater',
-        miscLinks: [{ text: 'Back to Breakwater', url: '/' }],
+        boardTitle: 'Queues', // there is room for one word
         hideDocsLink: true,
         hideRedisDetails: true, // their picture styles itself inline, which no page here may
         locale: { lng: 'en-US' },

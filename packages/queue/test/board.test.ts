@@ -30,7 +30,7 @@ test('what its page is told holds no mark-up, and its files are named', () => {
   const board = createQueueBoard(connect('scripts'), freshKeys(), silent);
   afterwards(() => board.close());
   expect(board.config).not.toContain('<');
-  expect(JSON.parse(board.config)).toMatchObject({ boardTitle: 'Queues · Breakwater' });
+  expect(JSON.parse(board.config)).toMatchObject({ boardTitle: 'Queues' });
   expect(board.scripts.length).toBeGreaterThan(0);
   expect(board.styles.length).toBeGreaterThan(0);
 });

@@ -40,6 +40,16 @@ test('dead letters are listed by destination and cause, with what to do about ea
   expect(theirs.text).not.toContain('name="key"');
 });
 
+test('each group leads to its replay, for whoever may ask for one', async () => {
+  const own = await console.things('acme');
+  for (const at of ['/dead-letters', '/']) {
+    expect((await browser.get(at)).text).toContain(`href="${replayOf(own)}"`);
+    const { text } = await reader.get(at);
+    expect(text).toContain(`href="${groupOf(own)}"`);
+    expect(text).not.toContain(`href="${replayOf(own)}"`);
+  }
+});
+
 test('the filters choose the groups of one destination, and two destinations are refused in words', async () => {
   const [one, other] = [await console.things('acme'), await console.things('acme')];
   const { text } = await browser.get(`/dead-letters?endpoint=${one.endpoint}`);

@@ -125,3 +125,23 @@ test("another's event looks like one that does not exist, and one may be looked 
   expect((await browser.get('/events')).text).toContain('name="event"');
   expect((await browser.get('/events?source=acme-shop&event=found')).text).toContain('<bdi>found</bdi>');
 });
+
+test('a source that does not exist is told, and the form keeps what was typed into it', async () => {
+  const { status, text } = await browser.get('/events?source=acme-shpo&event=evt-%3C1%3E');
+  const words = text.replaceAll(/<[^>]*>/g, '').replaceAll(/\s+/g, ' ');
+  expect(status).toBe(404);
+  expect(words).toContain('Operator acme has no source acme-shpo. It has acme-shop, api.');
+  expect(text).toMatch(/name="source"[^>]*value="acme-shpo"/);
+  expect(text).toMatch(/name="event"[^>]*value="evt-&lt;1&gt;"/);
+  expect((await browser.get('/events/acme-shop/none')).text).not.toContain('has no source');
+});
+
+test('events and quarantine mark the entry of the menu that leads to them', async () => {
+  for (const [path, entry] of [
+    ['/events', '/deliveries'],
+    ['/quarantine', '/sources'],
+  ] as const) {
+    const marked = [...(await browser.get(path)).text.matchAll(/href="([^"]*)"\s+aria-current="page"/g)];
+    expect(marked.map(([, at]) => at)).toEqual([entry]);
+  }
+});

@@ -58,6 +58,18 @@ describe('for a token of every operator', () => {
     expect(textOf(text)).toMatch(/by all of ingest, p99 975 ms Slower than 150 ms\. p50 [\d.]+ ms; 50 in 5m/);
   });
 
+  test('a status has its colour where anything has it, and dead letters lead to those of the operator', async () => {
+    const tileOf = (text: string, of: string): string =>
+      text.split('<li class="tile"').find((each) => textOf(`<${each}`).trim().startsWith(of)) ?? '';
+    const browser = await signedIn(ADMIN);
+    const quiet = (await browser.get('/?operator=quiet')).text;
+    const busy = (await browser.get('/?operator=acme')).text;
+    expect(tileOf(quiet, 'dead letter')).toContain('>0</a>');
+    expect(tileOf(quiet, 'dead letter')).not.toContain('data-status');
+    expect(tileOf(busy, 'dead letter')).toContain('data-status="dead_letter"');
+    expect(busy).toContain('<a href="/dead-letters">Those of acme</a>');
+  });
+
   test('a range is chosen by a link; one that does not exist is the shortest', async () => {
     const browser = await signedIn(ADMIN);
     for (const [asked, shown] of [
@@ -68,6 +80,37 @@ describe('for a token of every operator', () => {
       expect(status).toBe(200);
       expect(text).toMatch(new RegExp(`href="/\\?range=${shown}"\\s+aria-current="true"`));
     }
+  });
+});
+
+describe('an operator that was mistyped', () => {
+  const nothing = /Nothing of operator acmee is known here/;
+
+  test('is not taken for a quiet one, and those of the configuration are offered', async () => {
+    const browser = await signedIn(ADMIN);
+    const wrong = textOf((await browser.get('/?operator=acmee')).text);
+    expect(wrong).toMatch(nothing);
+    const { text } = await browser.get('/?operator=acme');
+    expect(textOf(text)).not.toContain('Nothing of operator');
+    const list = /<datalist id="operators">(.*?)<\/datalist>/s.exec(text)?.[1] ?? '';
+    expect([...list.matchAll(/value="([^"]*)"/g)].map(([, name]) => name)).toEqual(['acme', 'globex']);
+  });
+
+  test('is known as soon as it has an endpoint', async () => {
+    const { id } = (
+      await console.call('POST', '/api/v1/endpoints?operator=acmee', {
+        body: { url: 'http://127.0.0.1:8090/hook', types: ['*'] },
+        headers: { 'idempotency-key': 'acmee-1' },
+      })
+    ).json;
+    expect(id).toMatch(/^ep_/);
+    expect(textOf((await (await signedIn(ADMIN)).get('/?operator=acmee')).text)).not.toMatch(nothing);
+  });
+
+  test('is said to its own token too, which is offered nobody', async () => {
+    const { text } = await (await signedIn(await tokenOf('read:nobody'))).get('/');
+    expect(textOf(text)).toContain('Nothing of operator nobody is known here');
+    expect(text).not.toContain('<datalist');
   });
 });
 

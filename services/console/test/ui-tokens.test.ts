@@ -79,7 +79,10 @@ test('a token is revoked only with a reason and a confirmation', async () => {
     '/tokens?notice=token_revoked',
   );
   expect(await state()).toBe('revoked');
-  expect((await admin.get('/tokens')).text).not.toContain(`href="${to}"`);
+  const list = (await admin.get('/tokens')).text;
+  expect(list).not.toContain(`href="${to}"`);
+  const row = list.split('<tr>').find((each) => each.includes(token.id)) ?? '';
+  expect(row).toMatch(/<td>revoked<\/td>/); // not when it would have expired
   expect((await admin.get('/tokens/tok_none/revoke')).status).toBe(404);
 });
 

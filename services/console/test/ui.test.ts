@@ -172,6 +172,17 @@ test('an administrator looks at one operator at a time, and a link can name it',
   expect((await browser.get('/deliveries?operator=globex')).text).toContain(globex.eventId);
 });
 
+test('a list by status says since when each has it, in the words of its filter, which say what their times mean', async () => {
+  const browser = await signedIn(await tokenOf('operator:acme'));
+  const [all, dead] = [await browser.get('/deliveries'), await browser.get('/deliveries?status=dead_letter')];
+  expect(all.text).not.toContain('>Status since<');
+  expect(dead.text).toContain('>Status since<');
+  expect(dead.text).toContain(acme.eventId);
+  expect(dead.text).toMatch(/<option value="dead_letter"\s+selected\s*>dead letter</);
+  for (const name of ['since', 'until'])
+    expect(all.text).toMatch(new RegExp(`<small id="h-${name}">When it took the status; with any status`));
+});
+
 test('filters that are wrong are said on the page, with the form as it was filled in', async () => {
   const page = await (await signedIn(ADMIN)).get('/deliveries?since=yesterday&event=%3Cb%3E');
   expect(page.status).toBe(400);

@@ -6,6 +6,7 @@ import type { Express } from 'express';
 /** Every file a page needs: ours, and two libraries as they are published. Nothing is fetched from anywhere else. */
 const FILES = {
   'console.css': { from: import.meta.resolve('./public/console.css'), type: 'text/css' },
+  'board.css': { from: import.meta.resolve('./public/board.css'), type: 'text/css' },
   'console.js': { from: import.meta.resolve('./public/console.js'), type: 'text/javascript' },
   'icon.svg': { from: import.meta.resolve('./public/icon.svg'), type: 'image/svg+xml' },
   'htmx.js': { from: import.meta.resolve('htmx.org/dist/htmx.min.js'), type: 'text/javascript' },

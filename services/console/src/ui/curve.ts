@@ -37,7 +37,7 @@ export function curve(
     <p class="headline">${words}</p>
     ${when(resetAt !== null, html`<p><small>The counters began anew ${time(resetAt, now)}: what was before is not shown.</small></p>`)}
     <div class="beside">
-      <figure class="curve">
+      <figure class="curve" hidden>
         <div
           class="plot"
           role="img"

@@ -5,15 +5,20 @@ import { csrfField } from './forms.ts';
 import { foreign, when } from './parts.ts';
 import { BOARD_PATH } from './queue-board.ts';
 
-/** What is in the head line of every page; `admin`: for administrators alone. */
-const MENU: readonly { readonly at: string; readonly title: string; readonly admin?: true }[] = [
+/** What is in the head line of every page; `admin`: for administrators alone; `also`: pages that are reached from there. */
+const MENU: readonly {
+  readonly at: string;
+  readonly title: string;
+  readonly admin?: true;
+  readonly also?: string;
+}[] = [
   { at: '/', title: 'Overview' },
-  { at: '/deliveries', title: 'Deliveries' },
+  { at: '/deliveries', title: 'Deliveries', also: '/events' },
   { at: '/dead-letters', title: 'Dead letters' },
   { at: '/endpoints', title: 'Endpoints' },
   { at: '/reconciliation', title: 'Reconciliation' },
   { at: '/replays', title: 'Replays' },
-  { at: '/sources', title: 'Sources' },
+  { at: '/sources', title: 'Sources', also: '/quarantine' },
   { at: '/audit', title: 'Audit' },
   { at: '/tokens', title: 'Tokens', admin: true },
   { at: BOARD_PATH, title: 'Queues', admin: true },
@@ -27,7 +32,13 @@ export interface Frame {
   /** The page that is shown, to mark it in the menu. */
   readonly at: string;
   readonly session?:
-    | { readonly caller: Caller; readonly operator: string; readonly csrf: string }
+    | {
+        readonly caller: Caller;
+        readonly operator: string;
+        readonly csrf: string;
+        /** To choose from; others may be typed in. */
+        readonly operators: readonly string[];
+      }
     | undefined;
 }
 
@@ -78,7 +89,11 @@ const menu = (at: string, { scope }: Caller): SafeHtml =>
       ${MENU.filter(({ admin }) => !admin || scope.role === 'admin').map(
         (each) =>
           html`<li>
-            <a href="${each.at}" ${when(isAt(at, each.at), html`aria-current="page"`)}>${each.title}</a>
+            <a
+              href="${each.at}"
+              ${when(isAt(at, each.at) || (each.also !== undefined && isAt(at, each.also)), html`aria-current="page"`)}
+              >${each.title}</a
+            >
           </li>`,
       )}
     </ul>
@@ -87,7 +102,7 @@ const menu = (at: string, { scope }: Caller): SafeHtml =>
 const isAt = (at: string, of: string): boolean => at === of || (of !== '/' && at.startsWith(`${of}/`));
 
 /** Who is signed in, for which operator, and the way out. */
-function account({ caller, operator, csrf }: NonNullable<Frame['session']>): SafeHtml {
+function account({ caller, operator, csrf, operators }: NonNullable<Frame['session']>): SafeHtml {
   return html`<div class="account">
     ${
       caller.scope.operator === null
@@ -98,11 +113,15 @@ function account({ caller, operator, csrf }: NonNullable<Frame['session']>): Saf
               id="operator"
               name="operator"
               value="${operator}"
-              size="12"
+              size="10"
+              list="operators"
               maxlength="63"
               autocomplete="off"
               required
             />
+            <datalist id="operators">
+              ${operators.map((each) => html`<option value="${each}"></option>`)}
+            </datalist>
             <button>Switch</button>
           </form>`
         : html`<span>Operator <strong>${operator}</strong></span>`

@@ -24,7 +24,7 @@ export function inWords(waitMs: number): string {
 }
 
 /** Words, so that nobody needs the colour. */
-const STATUS_WORDS: Readonly<Record<DeliveryStatus, string>> = {
+export const STATUS_WORDS: Readonly<Record<DeliveryStatus, string>> = {
   pending: 'pending',
   failed: 'failed, retrying',
   held: 'held',

@@ -63,10 +63,12 @@ const pageOf = ({ scripts, styles, config }: QueueBoard): string => `<!doctype h
 <link rel="icon" id="fav-logo" href="${assetPath('icon.svg')}" type="image/svg+xml" />
 <title>Queues · Breakwater</title>
 ${styles.map((name) => `<link rel="stylesheet" href="static/${name}" />`).join('\n')}
+<link rel="stylesheet" href="${assetPath('board.css')}" />
 </head>
 <body>
+<a class="back" href="/">← Back to Breakwater</a>
 <script id="__UI_CONFIG__" type="application/json">${config}</script>
-<div id="root"><noscript>This page is drawn by scripts. <a href="/">Overview</a></noscript></div>
+<div id="root"><noscript>This page is drawn by scripts.</noscript></div>
 ${scripts.map((name) => `<script defer src="static/${name}"></script>`).join('\n')}
 </body>
 </html>`;

@@ -7,14 +7,14 @@ type Stats = Answer<'getStats'>;
 
 /** One figure with its name and, below, what to know about it. `bad`: why it is not as it should be, in words. */
 export interface Tile {
-  readonly label: string;
+  readonly label: SafeHtml | string;
   readonly value: SafeHtml | string | number;
   readonly about?: SafeHtml | string;
   readonly bad?: string | undefined;
 }
 
 export const tiles = (label: string, all: readonly Tile[]): SafeHtml =>
-  html`<ul class="tiles plain" aria-label="${label}">
+  html`<ul class="tiles plain ${when(all.length === 7, 'seven')}" aria-label="${label}">
     ${all.map(
       ({ label: name, value, about = '', bad }) =>
         html`<li class="tile" ${when(bad !== undefined, html`data-state="bad"`)}>
@@ -47,15 +47,18 @@ export const ackTile = ({ p50Ms, p99Ms, count, overMs }: Stats['acknowledgements
 });
 
 /** What an operations person asks first. */
-export function fleetTiles({
-  acknowledgements,
-  pastDueMs,
-  oldestOpenMs,
-  deliveries,
-  interrupted,
-  autoPauses,
-  redis,
-}: NonNullable<Stats['fleet']>): Tile[] {
+export function fleetTiles(
+  {
+    acknowledgements,
+    pastDueMs,
+    oldestOpenMs,
+    deliveries,
+    interrupted,
+    autoPauses,
+    redis,
+  }: NonNullable<Stats['fleet']>,
+  operator: string,
+): Tile[] {
   const [queue, late] = largest(pastDueMs);
   const [where, oldest] = largest(oldestOpenMs);
   const dead = Object.values(deliveries).reduce((sum, statuses) => sum + (statuses['dead_letter'] ?? 0), 0);
@@ -79,7 +82,7 @@ export function fleetTiles({
       label: 'Dead letters of all operators',
       value: dead,
       bad: dead > 0 ? 'Somebody must look at them.' : undefined,
-      about: dead > 0 ? '' : 'none',
+      about: dead > 0 ? html`<a href="/dead-letters">Those of ${operator}</a>` : 'none',
     },
     { label: 'Interrupted attempts', value: interrupted, about: 'in all: their process died or stopped' },
     {

@@ -19,6 +19,7 @@ import { endpointPages } from './pages/endpoint.ts';
 import { endpointsPages } from './pages/endpoints.ts';
 import { eventPages } from './pages/events.ts';
 import { groupReplayPages } from './pages/group-replay.ts';
+import { operatorsOf } from './operators.ts';
 import { overviewPages } from './pages/overview.ts';
 import { quarantinePages } from './pages/quarantine.ts';
 import { reconciliationPages } from './pages/reconciliation.ts';
@@ -161,7 +162,12 @@ function handlerOf(page: Page, options: UiOptions) {
         main: sight.main,
         notice: typeof notice === 'string' && isNotice(notice) ? NOTICES[notice] : undefined,
         at: request.path,
-        session: { caller, operator: visit.operator, csrf: visit.csrf },
+        session: {
+          caller,
+          operator: visit.operator,
+          csrf: visit.csrf,
+          operators: operatorsOf(options.config),
+        },
       }),
     );
   };

@@ -40,7 +40,7 @@ async function list(visit: Visit): Promise<Sight> {
         replay the group; what a person settled otherwise is closed on the page of the delivery.
       </p>
       ${when(visit.caller.scope.role !== 'read', html`<p class="remedy">${REPLAY_NOTICE}</p>`)}
-      ${groupTable(groups, visit.now)} ${nextPage('/dead-letters', query, nextCursor)}`,
+      ${groupTable(groups, visit)} ${nextPage('/dead-letters', query, nextCursor)}`,
   };
 }
 
@@ -60,7 +60,10 @@ const filters = ({ query, config }: Visit): SafeHtml =>
   </form>`;
 
 /** Groups of dead letters, each with what to do about it. */
-export const groupTable = (groups: readonly Group[], now: number): SafeHtml =>
+export const groupTable = (
+  groups: readonly Group[],
+  { now, caller }: Pick<Visit, 'now' | 'caller'>,
+): SafeHtml =>
   table(
     'Dead letters by destination and cause, the largest group first',
     [
@@ -75,13 +78,21 @@ export const groupTable = (groups: readonly Group[], now: number): SafeHtml =>
       { title: 'Oldest', cell: ({ oldestAt }) => time(oldestAt, now) },
       { title: 'Newest', cell: ({ newestAt }) => time(newestAt, now) },
       {
-        title: 'Deliveries',
-        cell: (group) => html`<a href="${deliveriesLink(group)}">Its deliveries</a>`,
+        title: 'What to do',
+        cell: (group) =>
+          html`<a class="oneline" href="${deliveriesLink(group)}">Its deliveries</a>
+            ${when(caller.scope.role !== 'read', replayLink(group))}`,
       },
     ],
     groups,
     'Nothing is dead here.',
   );
+
+/** To what a replay would do; nothing is sent before it was seen. */
+const replayLink = (group: Group): SafeHtml =>
+  html`<a class="button oneline" href="${groupPath(group)}/replay"
+    >Replay…<span class="unseen"> ${causeOf(group)} at ${foreign(group.destination.name)}</span></a
+  >`;
 
 const causeOf = ({ failureClass }: Group): SafeHtml =>
   failureClass === null ? html`no attempt was made` : code(failureClass);

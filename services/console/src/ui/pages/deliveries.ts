@@ -4,7 +4,7 @@ import { AppError } from '@breakwater/runtime/errors';
 import { html, type SafeHtml } from '@remix-run/html-template';
 import { choice, field } from '../forms.ts';
 import type { Answer, Page, Visit } from '../page.ts';
-import { code, foreign, nextPage, path, status, table, time, when } from '../parts.ts';
+import { code, foreign, nextPage, path, status, STATUS_WORDS, table, time, when } from '../parts.ts';
 
 type Row = Answer<'listDeliveries'>['deliveries'][number];
 
@@ -30,7 +30,7 @@ export const deliveriesPages: readonly Page[] = [
         const { deliveries, nextCursor } = await visit.call('listDeliveries', { query });
         return {
           title: 'Deliveries',
-          main: html`${filters(visit)} ${deliveryTable(deliveries, visit.now)}
+          main: html`${filters(visit)} ${deliveryTable(deliveries, visit.now, query['status'] !== undefined)}
           ${nextPage('/deliveries', query, nextCursor)}`,
         };
       } catch (error) {
@@ -46,13 +46,16 @@ export const deliveriesPages: readonly Page[] = [
   },
 ];
 
+/** One form asks for both at once, so its labels cannot say which of the two it will be. */
+const WHEN_HINT = 'When it took the status; with any status, when it was accepted.';
+
 function filters({ query, config }: Visit): SafeHtml {
   const any = ['', 'any'] as const;
   const named = (names: readonly string[]) => [any, ...names.map((name) => [name, name] as const)];
   const classes = [...Object.keys(FAILURE_CLASSES), 'interrupted'];
   const open = FILTERS.some((name) => name !== 'status' && name !== 'event' && query[name] !== undefined);
   return html`<form method="get" action="/deliveries" class="filters panel" role="search">
-    ${choice('status', 'Status', named(DELIVERY_STATUSES), query['status'])}
+    ${choice('status', 'Status', [any, ...DELIVERY_STATUSES.map((each) => [each, STATUS_WORDS[each]] as const)], query['status'])}
     ${field({ name: 'event', label: 'Event id', type: 'search', value: query['event'] })}
     <details ${when(open, html`open`)}>
       <summary>More filters</summary>
@@ -62,8 +65,8 @@ function filters({ query, config }: Visit): SafeHtml {
         ${field({ name: 'endpoint', label: 'Endpoint id', value: query['endpoint'] })}
         ${choice('target', 'ERP target', named(Object.keys(config.erpTargets)), query['target'])}
         ${choice('class', 'Failure class', named(classes), query['class'])}
-        ${field({ name: 'since', label: 'Accepted since', value: query['since'], placeholder: '2026-01-31T12:00:00Z' })}
-        ${field({ name: 'until', label: 'Accepted before', value: query['until'], placeholder: '2026-01-31T13:00:00Z' })}
+        ${field({ name: 'since', label: 'Since', value: query['since'], placeholder: '2026-01-31T12:00:00Z', hint: WHEN_HINT })}
+        ${field({ name: 'until', label: 'Until', value: query['until'], placeholder: '2026-01-31T13:00:00Z', hint: WHEN_HINT })}
       </div>
     </details>
     <div class="actions">
@@ -73,8 +76,8 @@ function filters({ query, config }: Visit): SafeHtml {
   </form>`;
 }
 
-/** Deliveries as a list, newest first. */
-export const deliveryTable = (rows: readonly Row[], now: number): SafeHtml =>
+/** Deliveries as a list, newest first. `byStatus`: chosen by their status, so its time is what they are filtered by. */
+export const deliveryTable = (rows: readonly Row[], now: number, byStatus = false): SafeHtml =>
   table(
     'Deliveries',
     [
@@ -87,6 +90,7 @@ export const deliveryTable = (rows: readonly Row[], now: number): SafeHtml =>
       { title: 'Destination', cell: destination },
       { title: 'Attempts', cell: (row) => row.attempts.length, numeric: true },
       { title: 'Next attempt', cell: (row) => nextAttempt(row, now) },
+      ...(byStatus ? [{ title: 'Status since', cell: (row: Row) => time(row.statusAt, now) }] : []),
       { title: 'Accepted', cell: (row) => time(row.createdAt, now) },
     ],
     rows,

@@ -1,9 +1,11 @@
+import { RESERVED_SOURCE } from '@breakwater/contracts/reserved';
 import { fanOutStep } from '@breakwater/core/reconcile-steps';
+import { sourcesOfOperator } from '@breakwater/core/source-report';
 import { AppError } from '@breakwater/runtime/errors';
 import { html, type SafeHtml } from '@remix-run/html-template';
 import { field } from '../forms.ts';
 import type { Answer, Page, Sight, Visit } from '../page.ts';
-import { code, eventPath, facts, foreign, link, path, table, time } from '../parts.ts';
+import { code, eventPath, facts, foreign, link, path, table, time, when } from '../parts.ts';
 import { payload, payloadButton } from '../payload.ts';
 import { deliveryTable } from './deliveries.ts';
 
@@ -20,7 +22,7 @@ export const eventPages: readonly Page[] = [
       const { source, event } = visit.query;
       return source !== undefined && event !== undefined
         ? look(visit, source, event)
-        : Promise.resolve({ title: 'Find an event', main: findEvent(source) });
+        : Promise.resolve({ title: 'Find an event', main: findEvent(source, event) });
     },
   },
   {
@@ -31,10 +33,10 @@ export const eventPages: readonly Page[] = [
 ];
 
 /** A form that leads to an event by its id, which a path cannot do for every id. */
-export const findEvent = (source?: string): SafeHtml =>
+export const findEvent = (source?: string, eventId?: string): SafeHtml =>
   html`<form method="get" action="/events" class="filters panel" role="search">
     ${field({ name: 'source', label: 'Source', value: source, required: true })}
-    ${field({ name: 'event', label: 'Event id', type: 'search', required: true })}
+    ${field({ name: 'event', label: 'Event id', type: 'search', value: eventId, required: true })}
     <div class="actions"><button class="primary">Find the event</button></div>
   </form>`;
 
@@ -50,16 +52,30 @@ async function look(visit: Visit, source: string, eventId: string): Promise<Sigh
     };
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'not_found') throw error;
-    return { title: 'Event', main: notFound(params), status: error.status };
+    return { title: 'Event', main: notFound(params, visit), status: error.status };
   }
 }
 
-const notFound = ({ source, eventId }: { source: string; eventId: string }): SafeHtml =>
-  html`<p class="error" role="alert">
-      No event ${foreign(eventId)} of source ${foreign(source)} is yours: it was not accepted, waits for its
-      fan-out by the dispatcher, or its retention is over.
-    </p>
-    ${findEvent(source)}`;
+function notFound(
+  { source, eventId }: { source: string; eventId: string },
+  { config, operator }: Visit,
+): SafeHtml {
+  const own = sourcesOfOperator(config, operator).map(([name]) => name);
+  return html`<div class="error" role="alert">
+      <p>
+        No event ${foreign(eventId)} of source ${foreign(source)} is yours: it was not accepted, waits for its
+        fan-out by the dispatcher, or its retention is over.
+      </p>
+      ${when(
+        source !== RESERVED_SOURCE && !own.includes(source),
+        html`<p>
+          Operator ${foreign(operator)} has no source ${foreign(source)}. It has
+          ${[...own, RESERVED_SOURCE].join(', ')}.
+        </p>`,
+      )}
+    </div>
+    ${findEvent(source, eventId)}`;
+}
 
 function summary(event: Event, { now, config }: Visit): SafeHtml {
   return html`<section class="panel" aria-label="Facts">

@@ -1,12 +1,13 @@
-import { DELIVERY_STATUSES } from '@breakwater/contracts/delivery';
+import { DELIVERY_STATUSES, type DeliveryStatus } from '@breakwater/contracts/delivery';
 import { HISTORY_RANGE_NAMES, HISTORY_RANGES, type HistoryRange } from '@breakwater/contracts/history';
 import { RESERVED_SOURCE } from '@breakwater/contracts/reserved';
 import { html, type SafeHtml } from '@remix-run/html-template';
 import { groupTable } from './dead-letters.ts';
 import { compare, curve, owedOf } from '../curve.ts';
+import { unknownOperator } from '../operators.ts';
 import type { Answer, Page, Visit } from '../page.ts';
-import { foreign, link, live, status, table, when } from '../parts.ts';
-import { ackTile, fleetTiles, NOT_KNOWN, tiles } from '../tiles.ts';
+import { foreign, link, live, status, STATUS_WORDS, table, when } from '../parts.ts';
+import { ackTile, fleetTiles, NOT_KNOWN, type Tile, tiles } from '../tiles.ts';
 
 type Stats = Answer<'getStats'>;
 type Fleet = NonNullable<Stats['fleet']>;
@@ -25,8 +26,8 @@ export const overviewPages: readonly Page[] = [
       const { fleet } = stats;
       return {
         title: 'Overview',
-        main: html`${fleet ? curves(fleet, range, visit.now) : ''}
-        ${live('overview', 5, link('/', { range }), html`${fleet ? fleetFigures(fleet) : ''} ${ownFigures(stats, causes, visit)}`)}`,
+        main: html`${await unknownOperator(visit, stats)} ${fleet ? curves(fleet, range, visit.now) : ''}
+        ${live('overview', 5, link('/', { range }), html`${fleet ? fleetFigures(fleet, visit.operator) : ''} ${ownFigures(stats, causes, visit)}`)}`,
       };
     },
   },
@@ -67,7 +68,7 @@ const BREAKER_WORDS = {
   open: ['failed', 'open: nothing is posted'],
 } as const;
 
-function fleetFigures(fleet: Fleet): SafeHtml {
+function fleetFigures(fleet: Fleet, operator: string): SafeHtml {
   return html`<section>
     <h2>The fleet</h2>
     ${when(
@@ -76,7 +77,7 @@ function fleetFigures(fleet: Fleet): SafeHtml {
         The console has not read the fleet's figures of late: what it does not know is shown as ${NOT_KNOWN}.
       </p>`,
     )}
-    ${tiles('Figures of the fleet', fleetTiles(fleet))}
+    ${tiles('Figures of the fleet', fleetTiles(fleet, operator))}
     ${table(
       'ERP targets',
       [
@@ -129,24 +130,27 @@ function agreement(
     <small>${when(open + dead > 0, `${open} open, ${dead} dead letters`)}</small>`;
 }
 
+/** A status has its colour where anything has the status: nothing dead is no reason for red. */
+const statusTile = (of: DeliveryStatus, count: number): Tile => ({
+  label: count > 0 ? status(of) : STATUS_WORDS[of],
+  value: html`<a href="${link('/deliveries', { status: of })}">${count}</a>`,
+  about: count === 1 ? 'delivery' : 'deliveries',
+});
+
 /** What belongs to the operator alone. */
 function ownFigures(
   stats: Stats,
   { groups, nextCursor }: Answer<'listDeadLetterGroups'>,
-  { now }: Visit,
+  visit: Visit,
 ): SafeHtml {
   return html`<section>
     <h2>Operator ${stats.operator}</h2>
     ${tiles('Figures of the operator', [
-      ...DELIVERY_STATUSES.map((each) => ({
-        label: 'Deliveries',
-        value: html`<a href="${link('/deliveries', { status: each })}">${stats.deliveries[each] ?? 0}</a>`,
-        about: status(each),
-      })),
+      ...DELIVERY_STATUSES.map((each) => statusTile(each, stats.deliveries[each] ?? 0)),
       ackTile(stats.acknowledgements, 'to its sources'),
     ])}
     <h3>Dead letters by cause</h3>
-    ${groupTable(groups, now)}
+    ${groupTable(groups, visit)}
     ${when(nextCursor !== null, html`<p><a href="/dead-letters">All causes</a></p>`)}
     <h3>Sources</h3>
     ${table(

@@ -51,8 +51,10 @@ const STATE_COLOURS = { active: 'sent', expired: 'held', revoked: 'failed' } as 
 const stateOf = ({ state }: Token): SafeHtml =>
   html`<span class="status" data-status="${STATE_COLOURS[state]}">${state}</span>`;
 
-const expiry = ({ expiresAt }: Token, now: number): SafeHtml | string =>
-  expiresAt === null ? 'never' : time(expiresAt, now);
+const expiry = ({ expiresAt, state }: Token, now: number): SafeHtml | string => {
+  if (state === 'revoked') return 'revoked';
+  return expiresAt === null ? 'never' : time(expiresAt, now);
+};
 const lastUse = ({ lastUsedAt }: Token, now: number): SafeHtml | string =>
   lastUsedAt === null ? 'never' : time(lastUsedAt, now);
 

@@ -52,6 +52,7 @@ const utc = (seconds, from, to) => new Date(seconds * 1000).toISOString().slice(
 function drawCurve(place) {
   const { from, to, at, owed, posted } = JSON.parse(place.dataset.curve);
   const figure = place.closest('figure');
+  figure.hidden = false; // without scripts it would be a blank
   const colour = (selector) => getComputedStyle(figure.querySelector(selector)).color;
   const { color: soft, borderTopColor: line } = getComputedStyle(place);
   const axis = { stroke: soft, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } };
@@ -66,6 +67,7 @@ function drawCurve(place) {
       axes: [
         {
           ...axis,
+          size: 34,
           values: (_, splits, _axis, _space, step) =>
             splits.map((each) => utc(each, 11, step < 60 ? 19 : 16)),
         },
@@ -93,6 +95,7 @@ function drawCurve(place) {
 }
 
 document.addEventListener('htmx:load', drawCurves);
+document.addEventListener('htmx:afterSwap', drawCurves); // at once, or the page would jump
 document.addEventListener('htmx:afterSettle', drawCurves);
 window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
   for (const { plot, watcher } of plots) {
