@@ -35,14 +35,17 @@ const cursor = z
 
 /** `2026-01-31T12:00Z`, or ms since the epoch. */
 const time = z
-  .union([
-    z.int().min(0).max(LATEST_MS), // in a body; a query holds text alone
-    z
-      .string()
-      .regex(/^\d{1,15}$/)
-      .transform(Number),
-    z.iso.datetime({ offset: true }).transform((text) => Date.parse(text)),
-  ])
+  .union(
+    [
+      z.int().min(0).max(LATEST_MS), // in a body; a query holds text alone
+      z
+        .string()
+        .regex(/^\d{1,15}$/)
+        .transform(Number),
+      z.iso.datetime({ offset: true }).transform((text) => Date.parse(text)),
+    ],
+    'expected a time with its zone such as 2026-01-31T12:00:00Z, or ms since the epoch',
+  )
   .describe('A time with its zone such as 2026-01-31T12:00:00Z, or ms since the epoch.');
 
 const failureClasses = [...Object.keys(FAILURE_CLASSES), 'interrupted'];
