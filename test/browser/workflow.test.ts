@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect } from '@jest/globals';
 import type { Browser, Locator, Page } from 'playwright-core';
 import { type BrokenReceiver, startBrokenReceiver } from '../support/broken-receiver.ts';
-import { browserTest as testHere, hasBrowser, openBrowser, openTab } from '../support/browser.ts';
+import { browserTest as testHere, hasBrowser, openBrowser, openTab, signIn } from '../support/browser.ts';
 import { type Rig, startRig } from '../support/rig.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
@@ -60,7 +60,7 @@ testHere(
     try {
       await page.getByLabel('Reason').first().fill('the secret was wrong');
       await page.getByRole('button', { name: 'Replay' }).click();
-      await page.getByText('The replay is asked for.').waitFor();
+      await page.getByText('The replay was asked for').waitFor();
       await page.evaluate('window.isSameDocument = true');
       expect(await latestAttempt(page).textContent()).toContain('401');
     } finally {
@@ -69,6 +69,45 @@ testHere(
     await latestAttempt(page).getByText('sent', { exact: true }).waitFor();
     await latestAttempt(page).getByText('a replay').waitFor();
     expect(await headline(page).textContent()).toBe('sent');
+    await page.getByLabel('I confirm that it dedupes durably').waitFor(); // what is offered follows the state
+    expect(await page.getByRole('heading', { name: 'Close as settled' }).count()).toBe(0);
+    expect(await page.evaluate('window.isSameDocument')).toBe(true);
+    expect(troubles).toEqual([]);
+    await page.context().close();
+  },
+  180_000,
+);
+
+testHere(
+  'a run that replays a group of dead letters is watched to its end, and what it did stays on the page',
+  async () => {
+    await breakReceiver('group');
+    await receiver.mend();
+    const { page, troubles } = await openTab(browser, rig.consoleUrl);
+    await signIn(page, token);
+    await page.getByRole('link', { name: 'Dead letters' }).click();
+    await page.getByRole('link', { name: 'http_auth' }).first().click();
+    await page.getByRole('link', { name: 'See what a replay would do' }).click();
+    receiver.suspend(); // or the run might be over before its page is there
+    try {
+      await page.getByLabel('Reason').fill('the secret was wrong');
+      await page.getByRole('button', { name: /^Replay/ }).click();
+      await page.getByRole('heading', { name: 'Cancel' }).waitFor();
+      await page.evaluate('window.isSameDocument = true');
+      await page.getByLabel('Reason').fill('half a sentence');
+    } finally {
+      receiver.resume();
+    }
+    const run = page.getByRole('region', { name: 'Progress' });
+    await run.getByText('done', { exact: true }).waitFor();
+    await page.waitForTimeout(5_000); // twice as long as it takes to read itself again
+    expect(await run.textContent()).toContain('1 of 1 have a result: 1 sent');
+    expect(await page.getByRole('region', { name: 'What was asked for' }).textContent()).toContain(
+      'the secret was wrong',
+    );
+    expect(await page.getByLabel('Reason').inputValue()).toBe('half a sentence');
+    await page.getByLabel('Reason').fill('');
+    await page.getByRole('heading', { name: 'Replay run' }).click();
     expect(await page.evaluate('window.isSameDocument')).toBe(true);
     expect(troubles).toEqual([]);
     await page.context().close();
@@ -139,7 +178,7 @@ testHere(
     await keyboard.type('the secret was wrong');
     await tabTo(page, page.getByRole('button', { name: 'Replay' }));
     await keyboard.press('Enter');
-    await page.getByText('The replay is asked for.').waitFor();
+    await page.getByText('The replay was asked for').waitFor();
     await latestAttempt(page).getByText('sent', { exact: true }).waitFor();
     expect(troubles).toEqual([]);
     await page.context().close();
@@ -164,7 +203,7 @@ testHere(
     await receiver.mend();
     await page.getByLabel('Reason').first().fill('the secret was wrong');
     await page.getByRole('button', { name: 'Replay' }).click();
-    await page.getByText('The replay is asked for.').waitFor();
+    await page.getByText('The replay was asked for').waitFor();
     await waitUntil(
       async () => {
         await page.reload();

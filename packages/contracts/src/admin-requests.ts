@@ -33,6 +33,8 @@ const cursor = z
   .optional()
   .describe('`nextCursor` of the page before, with the same filters.');
 
+const TIME = 'a time with its zone such as 2026-01-31T12:00:00Z, or ms since the epoch';
+
 /** `2026-01-31T12:00Z`, or ms since the epoch. */
 const time = z
   .union(
@@ -44,9 +46,9 @@ const time = z
         .transform(Number),
       z.iso.datetime({ offset: true }).transform((text) => Date.parse(text)),
     ],
-    'expected a time with its zone such as 2026-01-31T12:00:00Z, or ms since the epoch',
+    { error: `expected ${TIME}` },
   )
-  .describe('A time with its zone such as 2026-01-31T12:00:00Z, or ms since the epoch.');
+  .describe(`${TIME[0]?.toUpperCase()}${TIME.slice(1)}.`);
 
 const failureClasses = [...Object.keys(FAILURE_CLASSES), 'interrupted'];
 

@@ -77,7 +77,7 @@ test('a replay of a group first says what it would do, at any rate, and starts n
   expect(await runs()).toEqual(before);
   const wrong = await browser.get(`${replayOf(things)}?perSecond=many`);
   expect(wrong.status).toBe(400);
-  expect(wrong.text).toMatch(/role="alert">[^]*<li>perSecond/);
+  expect(wrong.text).toMatch(/role="alert">[^]*<li>Replays a second: a number such as 20/);
   expect(wrong.text).toMatch(/1 of 1 would be\s+replayed/);
 });
 
@@ -133,7 +133,7 @@ test('a form that is refused comes back as it was filled in, starts nothing, and
   const reason = `because "${newId()}" <b>`;
   const refused = await browser.send(replayOf(things), { ...wrong, reason });
   expect(refused.status).toBe(400);
-  expect(refused.text).toMatch(/role="alert">[^]*<li>perSecond/);
+  expect(refused.text).toMatch(/role="alert">[^]*<li>Replays a second: a number such as 20/);
   expect(refused.text).toContain('value="fast"');
   expect(refused.text).toContain(reason.replaceAll('"', '&quot;').replace('<b>', '&lt;b&gt;'));
   expect(fieldOf(refused.text, 'key')).toBe(key);

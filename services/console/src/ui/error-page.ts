@@ -5,6 +5,7 @@ import { html } from '@remix-run/html-template';
 import type { ErrorRequestHandler, Request, Response } from 'express';
 import { layout } from './layout.ts';
 import { link, when } from './parts.ts';
+import { remedyAtPage } from './remedies.ts';
 
 /** The last handler: whatever was thrown becomes a page that says what was wrong, what to do, and how to find it in the log. */
 export function createErrorPages(logger: Logger): ErrorRequestHandler {
@@ -48,7 +49,7 @@ function waitOf({ code, details }: AppError): number | undefined {
 /** What a person can do: a browser shows no header, and a form may have done its work although nothing was answered. */
 function remedyFor(error: AppError, { method }: Request): string {
   const wait = waitOf(error);
-  if (wait === undefined) return error.remedy;
+  if (wait === undefined) return remedyAtPage(error);
   if (error.code === 'unavailable' && method === 'POST')
     return `Wait for ${wait} s, and look whether it was done before you send the form again.`;
   return `Try again in ${wait} s.`;

@@ -58,7 +58,7 @@ export interface Page {
 
 /** What was just done, as the next page says it. An address can name one of these and nothing else. */
 export const NOTICES = {
-  replay_asked: 'The replay is asked for. Its attempt appears here as soon as it has ended.',
+  replay_asked: 'The replay was asked for: its attempt is listed here as soon as it has ended.',
   resolved: 'Closed as settled.',
   run_started: 'The replay run is started. Dispatchers carry it out; you may leave this page.',
   run_cancelled: 'The run is cancelled. What was asked for already is attempted all the same.',

@@ -128,10 +128,18 @@ export const nextPage = (
       </nav>`;
 
 /**
- * Reads itself again from `at` every so often and replaces itself; readers of screens are told only what `aria-live` says.
+ * Reads itself again from `at` every so many seconds and replaces itself, until what it becomes says 'no more'; readers of screens are told only what `aria-live` says.
  * The address of the page itself will not do: it may be one that only takes a form.
  */
-export const live = (id: string, seconds: number, at: string, inner: SafeHtml): SafeHtml =>
-  html`<div id="${id}" hx-get="${at}" hx-trigger="every ${seconds}s" hx-select="#${id}" hx-swap="outerHTML">
-    ${inner}
-  </div>`;
+export const live = (id: string, seconds: number | 'no more', at: string, inner: SafeHtml): SafeHtml =>
+  seconds === 'no more'
+    ? html`<div id="${id}">${inner}</div>`
+    : html`<div
+        id="${id}"
+        hx-get="${at}"
+        hx-trigger="every ${seconds}s"
+        hx-select="#${id}"
+        hx-swap="outerHTML"
+      >
+        ${inner}
+      </div>`;

@@ -2,6 +2,7 @@ import { AppError } from '@breakwater/runtime/errors';
 import { html, type SafeHtml } from '@remix-run/html-template';
 import { z } from 'zod';
 import type { Sight } from './page.ts';
+import { remedyAtPage } from './remedies.ts';
 import { printable } from '@breakwater/core/printable';
 
 const Issues = z.array(z.object({ path: z.string(), message: z.string() }));
@@ -32,7 +33,7 @@ export function refusal(
   if (!error) return '';
   const issues = Issues.safeParse(error.details['issues']).data ?? [];
   if (issues.length === 0)
-    return html`<p class="error" role="alert">${printable(error.message)} ${error.remedy}</p>`;
+    return html`<p class="error" role="alert">${printable(error.message)} ${remedyAtPage(error)}</p>`;
   return html`<div class="error" role="alert">
     <p>Nothing was done. What is to be mended:</p>
     <ul>

@@ -53,10 +53,11 @@ const change = (visit: Visit, act: (id: string) => Promise<Sight>): Promise<Sigh
 async function look(visit: Visit, refusal?: AppError): Promise<Sight> {
   const delivery = await visit.call('getDelivery', { params: { id: idOf(visit) } });
   const mayChange = visit.caller.scope.role !== 'read';
+  const at = path('deliveries', delivery.id);
   const main = html`
     ${refusalNote(refusal)}
-    ${live('delivery', 3, path('deliveries', delivery.id), html`${summary(delivery, visit.now)} ${timeline(delivery, visit.now)} ${answerSample(delivery)}`)}
-    ${when(mayChange, html`${replayForm(visit, delivery)} ${resolveForm(visit, delivery)}`)}
+    ${live('delivery', 3, at, html`${summary(delivery, visit.now)} ${timeline(delivery, visit.now)} ${answerSample(delivery)}`)}
+    ${when(mayChange, live('delivery-change', 3, at, html`${replayForm(visit, delivery)} ${resolveForm(visit, delivery)}`))}
   `;
   return { title: 'Delivery', main, ...(refusal && { status: refusal.status }) };
 }

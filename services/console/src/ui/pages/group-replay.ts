@@ -1,6 +1,6 @@
 import { formatDuration } from '@breakwater/contracts/duration';
 import { newId } from '@breakwater/contracts/ids';
-import { type AppError, type ErrorCode, ERROR_CODES } from '@breakwater/runtime/errors';
+import { AppError, type ErrorCode, ERROR_CODES } from '@breakwater/runtime/errors';
 import { html, type SafeHtml } from '@remix-run/html-template';
 import { csrfField, field } from '../forms.ts';
 import { findGroup, type FoundGroup, type GroupName, nameOf } from '../groups.ts';
@@ -74,9 +74,18 @@ const addressOf = (visit: Visit): string => path('dead-letters', groupOf(visit),
 
 const modeOf = ({ form }: Visit): 'single' | 'restart' => (form['mode'] === 'restart' ? 'restart' : 'single');
 
-/** A rate as it was filled in; what is no number is for the call to refuse. */
-const rateOf = (name: string, fields: Readonly<Record<string, string>>): Record<string, number> =>
-  fields[name] ? { [name]: Number(fields[name]) } : {};
+const LABELS = { perSecond: 'Replays a second', reason: 'Reason' };
+
+/** A rate as people write it, `20` or `20/s`. Whether it is one that may be had is for the call to judge. */
+function rateOf(name: keyof typeof LABELS, fields: Readonly<Record<string, string>>): Record<string, number> {
+  const written = fields[name]?.trim().replace(/ *\/ *s$/, '');
+  if (!written) return {};
+  const rate = Number(written);
+  if (Number.isFinite(rate)) return { [name]: rate };
+  throw new AppError('request_invalid', 'The rate is no number.', {
+    details: { issues: [{ path: name, message: 'a number such as 20, or 0.5 for one in two seconds' }] },
+  });
+}
 
 /** What a replay would do now, at the rate asked for, and the form that starts it. */
 async function ask(visit: Visit, refusal?: AppError): Promise<Sight> {
@@ -86,7 +95,7 @@ async function ask(visit: Visit, refusal?: AppError): Promise<Sight> {
   const plan = chosen && (await planFor(visit, chosen, perSecond));
   return {
     title: 'Replay dead letters of one cause',
-    main: html`${refusalNote(refusal)}
+    main: html`${refusalNote(refusal, LABELS)}
       ${
         chosen && plan && plan.matched > 0
           ? html`${planOf(visit, plan, perSecond)}
@@ -132,7 +141,7 @@ function planOf(visit: Visit, plan: Plan, perSecond: string): SafeHtml {
       ])}
       <form method="get" action="${addressOf(visit)}" class="filters">
         <div class="field">
-          <label for="estimate">Another rate, a second</label>
+          <label for="estimate">Estimate for another rate, a second</label>
           <input
             id="estimate"
             name="perSecond"
@@ -142,7 +151,7 @@ function planOf(visit: Visit, plan: Plan, perSecond: string): SafeHtml {
             autocomplete="off"
           />
         </div>
-        <button>Estimate again</button>
+        <button>Estimate</button>
       </form>
     </div>
     ${when(
@@ -193,7 +202,7 @@ function startForm(visit: Visit, { chosen, plan, perSecond, refusal }: Offer): S
       ${hidden({ key: key ?? newId(), ...(chosen.reasonIs && { reasonIs: chosen.reasonIs }) })}
       <p class="remedy">${plan.replayNotice}</p>
       ${field({ name: 'reason', label: 'Reason', required: true, maxLength: 500, value: form['reason'], hint: 'What was mended; it goes into the audit log.' })}
-      ${field({ name: 'perSecond', label: 'Replays a second', required: true, value: form['perSecond'] ?? perSecond, hint: 'Fresh events go first at any rate.' })}
+      ${field({ name: 'perSecond', label: 'Replays a second', required: true, value: form['perSecond'] ?? perSecond, hint: 'So many are asked for at most. Fresh events go first at any rate.' })}
       ${modeChoice(modeOf(visit))}
       <p>
         What dies in this group until you start is replayed too. The run stops itself after 50 failures in a

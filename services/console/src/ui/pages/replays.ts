@@ -93,11 +93,12 @@ async function look(visit: Visit, refusal?: AppError): Promise<Sight> {
   const run = await visit.call('getReplay', { params: { id: idOf(visit) } });
   const parts = html`${progress(run)} ${summary(run, visit.now)} ${notes(run)}`;
   // A run that is over and waits for nothing stays as it is: there is no reason to read it again.
-  const moves = run.state === 'running' || run.open > 0;
+  const seconds = run.state === 'running' || run.open > 0 ? 2 : 'no more';
+  const at = path('replays', run.id);
   return {
     title: 'Replay run',
-    main: html`${refusalNote(refusal)} ${moves ? live('run', 2, path('replays', run.id), parts) : parts}
-    ${when(visit.caller.scope.role !== 'read', changeForm(visit, run))}`,
+    main: html`${refusalNote(refusal)} ${live('run', seconds, at, parts)}
+    ${when(visit.caller.scope.role !== 'read', live('run-change', seconds, at, changeForm(visit, run)))}`,
     ...(refusal && { status: refusal.status }),
   };
 }

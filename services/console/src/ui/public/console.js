@@ -13,11 +13,18 @@ window.addEventListener('pageshow', () => {
   for (const form of document.forms) delete form.dataset.sent;
 });
 
-// A part that reads itself again must not take text away that somebody is selecting, or a table that is being scrolled.
+// What somebody has filled in, and not sent.
+const filledIn = (field) =>
+  field.type === 'checkbox' || field.type === 'radio'
+    ? field.checked !== field.defaultChecked
+    : field.type !== 'hidden' && field.tagName !== 'SELECT' && field.value !== field.defaultValue;
+
+// A part that reads itself again must not take away what somebody selects, scrolls or writes.
 document.addEventListener('htmx:beforeSwap', (event) => {
   const selection = document.getSelection();
   const busy =
     event.target.contains(document.activeElement) ||
+    [...event.target.querySelectorAll('input, textarea, select')].some(filledIn) ||
     (selection && !selection.isCollapsed && event.target.contains(selection.anchorNode));
   if (busy) event.detail.shouldSwap = false;
 });
