@@ -97,14 +97,16 @@ test('Ctrl-C ends it while it waits for a line that nobody writes, and what was 
 test('a file that cannot be read is told so, as a mistake of the command line', async () => {
   await using rig = await createRig();
   for (const [file, words] of [
-    [dirname(rig.env.BREAKWATER_CONFIG), 'it is a directory'],
-    ['/nowhere/at.all', 'ENOENT'],
+    [dirname(rig.env.BREAKWATER_CONFIG), 'is a directory. Give the path of a file.'],
+    ['/nowhere/at.all', 'there is no file /nowhere/at.all'],
+    [`${rig.env.BREAKWATER_CONFIG}/below`, 'there is no file'],
     ['/proc/self/mem', 'EIO'],
   ] as const) {
     const result = await rig.cli([...SOURCE, '--file', file]);
     expect(result.stderr).toContain(`--file: `);
     expect(result.stderr).toContain(words);
     expect(result.stderr).not.toContain('fault of Breakwater');
+    expect(result.stderr).not.toContain('ENO');
     expect(result.code).toBe(2);
   }
 });

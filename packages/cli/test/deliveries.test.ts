@@ -58,7 +58,7 @@ test('list filters by status and destination, and shows no other operator anythi
 test('show says where a delivery stands: position in the schedule, replays, lease and fence', async () => {
   const id = await rig.deadLetter('evt_1');
   const show = async () => (await rig.cli(['deliveries', 'show', id])).stdout;
-  expect(await show()).toMatch(/^used +1 scheduled attempt of 1, 0 replays$/m);
+  expect(await show()).toMatch(/^used +1 scheduled attempt, 0 replays$/m);
   expect(await show()).toMatch(/^lease +none: no attempt is in flight$/m);
   await rig.cli(['deliveries', 'replay', id, '--reason', 'x']);
   const replayId = await rig.redis.hget(rig.keys.delivery(id), 'replayId');
@@ -68,13 +68,28 @@ test('show says where a delivery stands: position in the schedule, replays, leas
   expect(await show()).toMatch(/^fence +attempt 2$/m);
   const json = (await rig.cli(['deliveries', 'show', id, '--json'])).json();
   expect(json).toMatchObject({
-    scheduleLength: 1,
+    scheduleLength: null,
     scheduleMade: 1,
     replaysMade: 0,
     fence: 2,
     openReplay: replayId,
     lease: { attempt: 2, trigger: 'replay' },
   });
+});
+
+test("show says how long a schedule is where it is the destination's own, and guesses none for the services'", async () => {
+  const env = { RETRY_SCHEDULE: '0s,1m,5m' }; // the command's environment, not the services'
+  const add = async (...args: string[]): Promise<string> =>
+    (await rig.cli(['endpoints', 'add', '--url', 'https://partner.example/', ...args, '--json'])).json().id;
+  const [follows = '', own = ''] = await rig.recordEvent('evt_1', [
+    await add(),
+    await add('--schedule', '0s,1s'),
+  ]);
+  const show = (id: string, ...args: string[]) => rig.cli(['deliveries', 'show', id, ...args], { env });
+  expect((await show(follows)).stdout).toMatch(/^used +0 scheduled attempts, 0 replays$/m);
+  expect((await show(own)).stdout).toMatch(/^used +0 scheduled attempts of 2, 0 replays$/m);
+  expect((await show(follows, '--json')).json()).toMatchObject({ scheduleLength: null });
+  expect((await show(own, '--json')).json()).toMatchObject({ scheduleLength: 2 });
 });
 
 test('a delivery and an event whose retention is over are told apart from those that never were', async () => {

@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from '@jest/globals';
@@ -99,6 +101,42 @@ test('each of these is found, with what to do about it', async () => {
       },
     ]);
   expect((await run({ DURABILITY: 'relaxed' })).of('durability')?.level).toBe('warning');
+});
+
+const PUBLIC = ['secrets of demo-payments', 'admin token', 'publish token', 'encryption keys'];
+
+test("each secret of the demonstration's own configuration is warned of, since everybody knows it, and no secret is shown", async () => {
+  const { run } = await diagnose(
+    readFileSync(new URL('../../../breakwater.config.yaml', import.meta.url), 'utf8'),
+  );
+  const shipped = await run();
+  for (const check of PUBLIC)
+    expect([check, shipped.of(check)]).toEqual([
+      check,
+      expect.objectContaining({ level: 'warning', says: expect.stringContaining('of the demonstration') }),
+    ]);
+  expect(JSON.stringify(shipped.findings)).not.toMatch(/demo-[a-z]+-(token|secret)|YnJlYWt3/);
+
+  const key = randomBytes(32).toString('base64');
+  const own = {
+    DEMO_WEBHOOK_SECRET: 'mine',
+    ADMIN_TOKEN: 'mine-too',
+    PUBLISH_TOKEN: 'my-own',
+    ENCRYPTION_KEYS: key,
+  };
+  const mine = await run(own);
+  for (const check of PUBLIC) expect([check, mine.of(check)]).toEqual([check, undefined]);
+  const changing = await run({
+    ...own,
+    ENCRYPTION_KEYS: `${key},YnJlYWt3YXRlci1kZW1vLWtleS1ub3QtYS1zZWNyZXQ=`,
+  });
+  expect(changing.of('encryption keys')?.remedy).toContain('secrets reencrypt');
+});
+
+test('a publish token of the demonstration is found among several, by its name', async () => {
+  const token = 'publishTokens: [{ id: billing, value: good }, { id: shop, value: demo-publish-token }]\n';
+  const { run } = await diagnose(`${await configOf()}${token}`);
+  expect((await run()).of('publish token')?.says).toMatch(/^shop: /);
 });
 
 test('without Redis, and with a configuration that is not valid, the other checks go on', async () => {

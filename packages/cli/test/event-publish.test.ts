@@ -92,6 +92,9 @@ test('what cannot be an event is refused before anything is sent', async () => {
     const { code, stdout } = await publish(args);
     expect({ args, code, stdout }).toEqual({ args, code: 2, stdout: '' });
   }
+  expect((await publish(['--data', '@nowhere.json'])).stderr).toContain(
+    '--data: there is no file nowhere.json',
+  );
   const dryRun = await publish(['--data', '1', '--dry-run', '--json']);
   expect([dryRun.code, dryRun.json()]).toEqual([0, { dryRun: true, eventId: 'e1', url: `${url}/v1/events` }]);
   expect(requests).toEqual([]);

@@ -1,5 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { resolve } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { CONFIG, createRig, type Rig } from './support.ts';
@@ -179,7 +181,12 @@ test('an unknown source is not found; a request that is none is a usage error th
   expect(junk.stderr).toContain('Line 2');
   expect(junk.stderr).not.toContain('hunter2');
   expect((await verify(['--source', 'shop'])).code).toBe(2);
-  expect((await verify(['--source', 'shop', '--request', '/nonexistent'])).code).toBe(2);
+  const missing = await verify(['--source', 'shop', '--request', 'missing.http']);
+  expect(missing.code).toBe(2);
+  expect(missing.stderr).toContain(
+    `--request: there is no file missing.http (looked for ${resolve('missing.http')})`,
+  );
+  expect((await verify(['--source', 'shop', '--request', tmpdir()])).stderr).toContain('is a directory');
 });
 
 test('a capture cannot give orders to the terminal', async () => {

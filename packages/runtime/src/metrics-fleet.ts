@@ -185,8 +185,9 @@ export function exportFleet(registry: Registry, { latest, ageMs }: FleetSource):
         ...options,
         collect() {
           clear(this, labelNames);
+          // A counter takes no negative value but throws, and every figure of the scrape would be gone with it.
           for (const [labels, value] of latest()?.[field] ?? [])
-            this.inc(labelled(labelNames, labels), value);
+            this.inc(labelled(labelNames, labels), Math.max(0, value));
         },
       });
       void counter;

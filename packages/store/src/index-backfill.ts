@@ -5,6 +5,7 @@ import { holdLease } from './leases.ts';
 import { loadScript } from './script.ts';
 
 const indexEvent = loadScript('index-event', { prelude: true });
+const tidyDeadGroup = loadScript('tidy-dead-group', { prelude: true });
 
 /** Raise it with every index that older records lack: they are then gone through once more. */
 const VERSION = '1';
@@ -16,6 +17,8 @@ const SECOND_PASS_AFTER_MS = 3_600_000;
 /** Keys of one SCAN and deliveries of one script: about a millisecond of Redis each. */
 const KEYS = 500;
 const DELIVERIES = 50;
+/** Dead letters of one script that looks whether they are any. */
+const DEAD_LETTERS = 200;
 const LEASE_MS = 30_000;
 const LEASE = 'index-backfill';
 
@@ -40,7 +43,8 @@ export async function readIndexState(redis: Redis, keys: Keyspace): Promise<Inde
 }
 
 /**
- * Brings records from before an index existed into it, for `budgetMs`. Where it stops is kept in Redis, so any process goes on there;
+ * Brings records from before an index existed into it, for `budgetMs`, and takes out of the groups of dead letters what a process
+ * of the former version, which keeps no groups, has moved since. Where it stops is kept in Redis, so any process goes on there;
  * one does it at a time. A walk that a restart of Redis cut off begins again: the order of its keys is another one then.
  * `identity`: the process' own.
  */
@@ -61,10 +65,12 @@ export async function backfillIndexes(
   let events = 0;
   const until = performance.now() + budgetMs;
   do {
-    const [next, found] = await redis.scan(cursor, 'MATCH', `${keys.event('')}*`, 'COUNT', KEYS);
-    await Promise.all(found.map((key) => indexOne(redis, keys, key.slice(keys.event('').length))));
-    events += found.length;
-    seen ||= found.length > 0;
+    const [next, found] = await redis.scan(cursor, 'MATCH', `${keys.prefix}[ei]*`, 'COUNT', KEYS);
+    const records = found.filter((key) => key.startsWith(keys.event('')));
+    await Promise.all(records.map((key) => indexOne(redis, keys, key.slice(keys.event('').length))));
+    for (const key of found) await tidyGroup(redis, keys, key);
+    events += records.length;
+    seen ||= records.length > 0;
     cursor = next;
     await redis.hset(keys.indexBackfill, { cursor, run, seen: seen ? '1' : '0' });
   } while (cursor !== '0' && performance.now() < until);
@@ -83,6 +89,19 @@ async function indexOne(redis: Redis, keys: Keyspace, event: string): Promise<vo
     const reply = await indexEvent.run(redis, [keys.event(event)], [keys.prefix, event, from, DELIVERIES]);
     total = Number(reply[0]);
   }
+}
+
+/** `key`: of an index. A group is gone through at once: one of a million takes a few seconds, in short steps. */
+async function tidyGroup(redis: Redis, keys: Keyspace, key: string): Promise<void> {
+  const [, operator, group] = /^index:([^:]+):dead:(.*)$/.exec(key.slice(keys.prefix.length)) ?? [];
+  if (operator === undefined || group === undefined) return;
+  let cursor = '0';
+  do {
+    const [next, found] = await redis.zscan(key, cursor, 'COUNT', DEAD_LETTERS);
+    const ids = found.filter((_, index) => index % 2 === 0);
+    await tidyDeadGroup.run(redis, [key], [keys.prefix, operator, group, ...ids]);
+    cursor = next;
+  } while (cursor !== '0');
 }
 
 async function runIdOf(redis: Redis): Promise<string> {

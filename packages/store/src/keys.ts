@@ -43,6 +43,8 @@ export interface Keyspace {
   readonly deadGroups: (operator: string) => string;
   /** zset delivery -> created: every delivery of an operator. */
   readonly byOperator: (operator: string) => string;
+  /** set of deliveries: resolved ones whose posting is counted all the same, so that they are not among what was settled otherwise. */
+  readonly settled: string;
   /** zset delivery -> created: deliveries to an ERP target, or to any endpoint (`endpoint`), that have not ended. */
   readonly open: (label: string) => string;
   /** hash: how far older records are in the indexes, and since which version of them all are. */
@@ -145,6 +147,7 @@ export function createKeyspace(deployment: string): Keyspace {
     byOperator: (operator) => `${prefix}index:${operator}:all`,
     open: (label) => `${prefix}open:${label}`,
     indexBackfill: `${prefix}index-backfill`,
+    settled: `${prefix}settled`,
     recorded: `${prefix}recorded`,
     references: (destination) => `${prefix}references:${destination}`,
     reconciliation: (target) => `${prefix}reconciliation:${target}`,

@@ -90,6 +90,37 @@ test('what a process of the former version writes after the first pass is found 
   expect(await redis.zscore(keys.byOperator('default'), late)).not.toBeNull();
 });
 
+test('dead letters that a process of the former version moved meanwhile are in no group that is not theirs', async () => {
+  const store = new Store({ ...AT_ONCE, scheduleMs: [0] });
+  const { redis, keys } = store;
+  const endpoint = newEndpointId();
+  const [dead, other, sent, gone] = [
+    await store.delivery(endpoint),
+    await store.delivery(endpoint),
+    await store.delivery(endpoint),
+    await store.delivery(endpoint),
+  ];
+  for (const id of [dead, other, sent, gone]) await store.attempt(id, 'failed');
+  await run(store);
+  const group = (failureClass: string) => keys.byDeadGroup('default', `${endpoint}:${failureClass}`);
+  expect(await redis.zcard(group('http_5xx'))).toBe(4);
+  // A replay that failed in another way, one that was sent, and one whose retention was over: no group is told.
+  await redis.hset(keys.delivery(other), 'class', 'http_4xx');
+  await redis.hset(keys.delivery(sent), 'class', '', 'status', 'sent');
+  await redis.del(keys.delivery(gone), keys.event(gone.split('.')[0] ?? ''));
+  await redis.hset(keys.indexBackfill, 'notBefore', 1);
+  await handOver(store);
+  expect(await run(store)).toEqual({ complete: true, events: 3 });
+  expect(await redis.zrange(group('http_5xx'), 0, '-1')).toEqual([dead]);
+  expect(await redis.zrange(group('http_4xx'), 0, '-1')).toEqual([other]);
+  expect(await redis.zrange(keys.deadGroups('default'), 0, '-1', 'WITHSCORES')).toEqual([
+    `${endpoint}:http_4xx`,
+    '1',
+    `${endpoint}:http_5xx`,
+    '1',
+  ]);
+});
+
 test('one process does it at a time, and another one goes on where it died', async () => {
   const own = await startOwnRedis({ overrides: { appendonly: 'no' } });
   try {

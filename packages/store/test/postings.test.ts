@@ -117,18 +117,26 @@ test('resolving what was posted once takes nothing off what is owed', async () =
   expect(await ledger()).toEqual({ expected: 1, postings: 1, resolved: 0 });
 });
 
-test('a posting that turns up after a person resolved its dead letter is owed again, so that the ratio stays 1', async () => {
-  const { store, id, ledger, lost } = await posting();
-  const slow = await lost();
-  await store.attempt(id, 'rejected');
-  await store.attempt(id, 'absent');
-  expect(await store.status(id)).toBe('dead_letter');
-  await store.transitions.resolve(id, 'default', 'settled', 'ada');
-  expect(await ledger()).toEqual({ expected: 1, postings: 0, resolved: 1 });
-  await store.end(slow, 'posted');
-  expect(await ledger()).toEqual({ expected: 1, postings: 1, resolved: 0 });
-  expect(await store.status(id)).toBe('sent');
-});
+test.each([
+  { told: 'settled otherwise', posted: false },
+  { told: 'posted by hand', posted: true },
+])(
+  'a posting that turns up after a person resolved its dead letter as $told is owed once, so that the ratio stays 1',
+  async ({ posted }) => {
+    const { store, id, ledger, lost } = await posting();
+    const slow = await lost();
+    await store.attempt(id, 'rejected');
+    await store.attempt(id, 'absent');
+    expect(await store.status(id)).toBe('dead_letter');
+    await store.transitions.resolve(id, 'default', 'settled', 'ada', posted);
+    expect(await ledger()).toEqual({ expected: 1, postings: posted ? 1 : 0, resolved: posted ? 0 : 1 });
+    expect(await store.redis.smembers(store.keys.settled)).toEqual(posted ? [id] : []);
+    await store.end(slow, 'posted');
+    expect(await ledger()).toEqual({ expected: 1, postings: 1, resolved: 0 });
+    expect(await store.status(id)).toBe('sent');
+    expect(await store.redis.smembers(store.keys.settled)).toEqual([]);
+  },
+);
 
 test('an attempt of a replay that was in flight while a person resolved is still closed when its process dies', async () => {
   const { store, id } = await posting();

@@ -103,7 +103,7 @@ test('a fan-out that died in the middle of 250 destinations is finished by the n
 });
 
 test.each([
-  { was: 'sent', make: async (store: Store, id: string) => store.attempt(id, 'posted') },
+  { was: 'sent', posted: true, make: async (store: Store, id: string) => store.attempt(id, 'posted') },
   { was: 'failed', make: async (store: Store, id: string) => store.attempt(id, 'failed') },
   { was: 'dead_letter', make: async (store: Store, id: string) => store.attempt(id, 'rejected') },
   {
@@ -113,40 +113,70 @@ test.each([
       await store.transitions.resolve(id, 'default', 'by hand', 'tester');
     },
   },
+  {
+    was: 'resolved',
+    how: ', its document made by hand,',
+    posted: true,
+    make: async (store: Store, id: string) => {
+      await store.attempt(id, 'rejected');
+      await store.transitions.resolve(id, 'default', 'by hand', 'tester', true);
+    },
+  },
+  {
+    was: 'resolved',
+    how: ', its document told of later,',
+    posted: true,
+    make: async (store: Store, id: string) => {
+      await store.attempt(id, 'rejected');
+      await store.transitions.resolve(id, 'default', 'by hand', 'tester');
+      await store.transitions.resolve(id, 'default', 'it is there', 'tester', true);
+    },
+  },
   { was: 'pending', make: async () => undefined },
-])('a record that is lost while $was and made again is counted once, and so is its posting', async (lost) => {
-  const store = new Store(AT_ONCE);
-  const erp = await store.erp();
-  const [event, other] = [input([{ d: erp }]), input([{ d: erp }])];
-  for (const each of [event, other]) await store.transitions.recordEvent(each);
-  const id = deliveryId(event.eventKey, erp);
-  await lost.make(store, id);
-  expect(await store.status(id)).toBe(lost.was);
-  await store.redis.del(store.keys.delivery(id));
-  await store.transitions.recordEvent(event);
-  await store.attempt(id, lost.was === 'sent' ? 'already_posted' : 'posted');
-  const label = erp.slice('erp_'.length);
-  const ledger = await store.ledger();
-  const count = (field: string): number => ledger[field] ?? 0;
-  expect(count(`expected:${label}`)).toBe(2);
-  expect(count(`created:${label}`)).toBe(2);
-  expect(count(`resolved:${label}`)).toBe(0);
-  expect(count(`postings:${label}`)).toBe(1);
-  expect(
-    Object.fromEntries(DELIVERY_STATUSES.map((status) => [status, count(`status:${label}:${status}`)])),
-  ).toEqual({
-    pending: 1,
-    failed: 0,
-    held: 0,
-    sent: 1,
-    dead_letter: 0,
-    resolved: 0,
-  });
-  const listed = [];
-  for (const status of DELIVERY_STATUSES)
-    if ((await store.redis.zscore(store.keys.byStatus('default', status), id)) !== null) listed.push(status);
-  expect(listed).toEqual(['sent']);
-});
+] as {
+  was: string;
+  how?: string;
+  posted?: true;
+  make: (store: Store, id: string) => Promise<unknown>;
+}[])(
+  'a record that is lost while $was$how and made again is counted once, and so is its posting',
+  async (lost) => {
+    const store = new Store(AT_ONCE);
+    const erp = await store.erp();
+    const [event, other] = [input([{ d: erp }]), input([{ d: erp }])];
+    for (const each of [event, other]) await store.transitions.recordEvent(each);
+    const id = deliveryId(event.eventKey, erp);
+    await lost.make(store, id);
+    expect(await store.status(id)).toBe(lost.was);
+    await store.redis.del(store.keys.delivery(id));
+    await store.transitions.recordEvent(event);
+    await store.attempt(id, lost.posted ? 'already_posted' : 'posted');
+    const label = erp.slice('erp_'.length);
+    const ledger = await store.ledger();
+    const count = (field: string): number => ledger[field] ?? 0;
+    expect(count(`expected:${label}`)).toBe(2);
+    expect(count(`created:${label}`)).toBe(2);
+    expect(count(`resolved:${label}`)).toBe(0);
+    expect(count(`postings:${label}`)).toBe(1);
+    expect(
+      Object.fromEntries(DELIVERY_STATUSES.map((status) => [status, count(`status:${label}:${status}`)])),
+    ).toEqual({
+      pending: 1,
+      failed: 0,
+      held: 0,
+      sent: 1,
+      dead_letter: 0,
+      resolved: 0,
+    });
+    const listed = [];
+    for (const status of DELIVERY_STATUSES)
+      if ((await store.redis.zscore(store.keys.byStatus('default', status), id)) !== null)
+        listed.push(status);
+    expect(listed).toEqual(['sent']);
+    expect(await store.redis.zrange(store.keys.deadGroups('default'), 0, '-1')).toEqual([]);
+    expect(await store.redis.exists(store.keys.settled)).toBe(0);
+  },
+);
 
 test('an event that nobody wants is unrouted: counted once, listed, and kept with its body', async () => {
   const store = new Store();

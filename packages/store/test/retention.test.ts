@@ -49,7 +49,7 @@ test('what ended long enough ago leaves nothing behind but counters', async () =
   await store.attempt(sent, 'sent');
   await store.attempt(dead, 'gone');
   await store.attempt(resolved, 'rejected');
-  await store.transitions.resolve(resolved, 'default', 'why', 'me');
+  await store.transitions.resolve(resolved, 'default', 'why', 'me', true);
   await writeSample(store.redis, store.keys, sent, 1, { contentType: '', text: 'x', truncated: false });
   await age(store, sent, dead, resolved);
   expect(await sweep(store)).toEqual({ events: 1, deliveries: 3, unrouted: 0, more: false });

@@ -342,6 +342,13 @@ test('a dead letter whose document a person made at the ERP is closed as posted,
   expect(await figures()).toEqual([postings + 1, resolved]);
 });
 
+test('a time in another form is refused with the forms that are taken', async () => {
+  const { json } = await get(`/deliveries${as('acme')}&since=2h`);
+  expect(json.error.message).toContain(
+    'since: expected a time with its zone such as 2026-01-31T12:00:00Z, or ms',
+  );
+});
+
 test('a time that no date can hold is refused, since whoever looked at the run later would meet an error', async () => {
   const filter = { reason: 'x', since: 8.64e15 + 1 };
   expect(codeOf(await post(`/replays${as('acme')}`, filter))).toEqual([400, 'request_invalid']);

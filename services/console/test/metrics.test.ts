@@ -3,7 +3,8 @@ import { connectRedis, closeRedis } from '@breakwater/store/connection';
 import { createKeyspace } from '@breakwater/store/keys';
 import { createLogger } from '@breakwater/runtime/logger';
 import { expect, test } from '@jest/globals';
-import { startOwnRedis } from '../../../test/support/redis.ts';
+import { newId } from '@breakwater/contracts/ids';
+import { sharedRedisUrl, startOwnRedis } from '../../../test/support/redis.ts';
 import { waitUntil } from '../../../test/support/wait-until.ts';
 import { afterwards, openConsole } from './support.ts';
 
@@ -101,6 +102,21 @@ test('before the first event every figure of the ledger is 0 for all that is con
       expect(series.get(`breakwater_ledger_deliveries_${name}_total{destination="${destination}"}`)).toBe(0);
   }
   expect(series.has('breakwater_redis_memory_max_bytes')).toBe(false); // this Redis has no limit
+});
+
+test('a total of the ledger that went below zero takes no other figure away: a scrape is answered all the same', async () => {
+  const keyPrefix = `t${newId()}`;
+  const redis = connectRedis(sharedRedisUrl(), 'scripts', createLogger({ service: 'test', level: 'silent' }));
+  afterwards(() => closeRedis(redis));
+  await redis.hset(createKeyspace(keyPrefix).ledger, 'resolved:receipts', -1, 'expected:receipts', 3);
+  const console = await openConsole({ redisUrl: sharedRedisUrl(), keyPrefix, breakwater: config });
+  await waitUntil(async () => (await console.scrape()).has(BREAKER), {
+    what: 'the first figures',
+    timeoutMs: 60_000,
+  });
+  const series = await console.scrape();
+  expect(series.get('breakwater_ledger_erp_expected_total{target="receipts"}')).toBe(3);
+  expect(series.get('breakwater_ledger_erp_resolved_total{target="receipts"}')).toBe(0);
 });
 
 test('scrapes write nothing, and show the same closed set of series however often they come', async () => {

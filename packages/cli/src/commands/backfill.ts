@@ -15,7 +15,7 @@ import { readLines } from '@breakwater/core/ndjson';
 import { printable } from '@breakwater/core/printable';
 import { listStripeEvents } from '@breakwater/core/stripe-events';
 import { createHttpClient } from '@breakwater/http/client';
-import { AppError, messageOf } from '@breakwater/runtime/errors';
+import { AppError } from '@breakwater/runtime/errors';
 import { headerLines } from '@breakwater/signatures/headers';
 import { writeAudit } from '@breakwater/store/audit';
 import { type Command, Option } from 'commander';
@@ -24,6 +24,7 @@ import type { CliContext } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { collect, dryRunOption, parseDuration, parseRate, parseTimeOrAge } from '../options.ts';
 import { startProgress } from '../output/progress.ts';
+import { unreadable } from '../read-input.ts';
 import { type Store, withStore } from '../store-access.ts';
 
 interface Options {
@@ -136,22 +137,25 @@ async function open(
   const maxBytes = format === 'body' ? source.maxBodyBytes : source.maxBodyBytes * 6 + 65_536;
   const total = file === '-' ? 0 : await sizeOf(file);
   const stream = addAbortSignal(context.io.signal, file === '-' ? context.io.stdin : createReadStream(file));
-  return { entries: fileEntries(stream, maxBytes, format, context.io.signal), total, what: `file ${file}` };
+  return {
+    entries: fileEntries(stream, file, maxBytes, format, context.io.signal),
+    total,
+    what: `file ${file}`,
+  };
 }
 
 async function sizeOf(file: string): Promise<number> {
-  try {
-    const found = await stat(file);
-    if (found.isDirectory()) throw new Error('it is a directory');
-    return found.size;
-  } catch (error) {
-    throw new AppError('request_invalid', `--file: ${messageOf(error)}`, { cause: error });
-  }
+  const found = await stat(file).catch((error: unknown) => {
+    throw unreadable('--file', file, error);
+  });
+  if (found.isDirectory()) throw unreadable('--file', file, { code: 'EISDIR' });
+  return found.size;
 }
 
 /** Ends early, without an error, when a person ends it: a stream that nobody writes to any more must not keep it waiting. */
 async function* fileEntries(
   stream: AsyncIterable<Buffer | string>,
+  file: string,
   maxBytes: number,
   format: LineFormat,
   signal: AbortSignal,
@@ -166,7 +170,7 @@ async function* fileEntries(
     }
   } catch (error) {
     if (signal.aborted) return;
-    throw new AppError('request_invalid', `--file: ${messageOf(error)}`, { cause: error });
+    throw unreadable('--file', file, error);
   }
 }
 

@@ -15,7 +15,6 @@ import {
   type FilterOptions,
   knownSources,
   queryOf,
-  readableConfig,
   statusesOption,
   targetOption,
 } from '../filters.ts';
@@ -91,15 +90,15 @@ async function show(context: CliContext, id: string): Promise<void> {
       policy: await readPolicy(redis, keys, found.destination.id),
     };
   });
-  // A destination without a schedule of its own follows the configuration, which looking can do without.
-  const schedule = policy.scheduleMs ?? readableConfig(context)?.deliveries.retrySchedule;
+  // One without a schedule of its own follows that of the services, which may be started with another than this command.
+  const scheduleLength = policy.scheduleMs?.length;
   const result = {
     ...delivery,
     destination: { ...delivery.destination, paused },
-    scheduleLength: schedule?.length ?? null,
+    scheduleLength: scheduleLength ?? null,
     remedies: Object.fromEntries(remediesOf(delivery)),
     blame: Object.fromEntries([...remediesOf(delivery).keys()].map((name) => [name, blameFor(name) ?? null])),
     sample: sample ?? null,
   };
-  context.print(result, () => renderDelivery(delivery, paused, sample, schedule?.length, context.io.now()));
+  context.print(result, () => renderDelivery(delivery, paused, sample, scheduleLength, context.io.now()));
 }

@@ -5,10 +5,8 @@ import {
   examineTarget,
   examineWork,
   type Finding,
-  ok,
   OPS_PORTS,
   problem,
-  warning,
 } from '@breakwater/core/doctor';
 import { AppError } from '@breakwater/runtime/errors';
 import type { Command } from 'commander';
@@ -17,7 +15,7 @@ import { EXIT } from '../exit-codes.ts';
 import { count } from '../output/count.ts';
 import { renderFields } from '../output/table.ts';
 import { withDeliveries, withStore } from '../store-access.ts';
-import { blindTargets, checkWhatIsBuilt } from './config.ts';
+import { examineConfig } from './doctor-config.ts';
 
 /** `doctor`: looks at everything that a deployment needs, and says what to do about what is not well. Changes nothing. */
 export function doctorCommand(program: Command, context: CliContext): void {
@@ -63,49 +61,6 @@ async function doctor(context: CliContext, { strict, host }: DoctorOptions): Pro
 }
 
 const offsetOf = ({ io }: CliContext): number => Number(io.env['PORT_OFFSET'] ?? 0) || 0;
-
-function examineConfig(context: CliContext): {
-  readonly config: BreakwaterConfig | undefined;
-  readonly findings: Finding[];
-} {
-  let config: BreakwaterConfig;
-  try {
-    config = context.config();
-    checkWhatIsBuilt(config);
-  } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    return {
-      config: undefined,
-      findings: [problem('configuration', error.message, 'Correct it: config check.')],
-    };
-  }
-  const findings = [ok('configuration', `${context.environment().BREAKWATER_CONFIG} is valid`)];
-  for (const { target, warning: says } of blindTargets(config))
-    findings.push(
-      warning(`exactly once at ${target}`, says, 'Give its adapter a way to look references up.'),
-    );
-  if (config.encryptionKeys.length === 0)
-    findings.push(
-      warning(
-        'encryption keys',
-        'none is set: no endpoint can be registered',
-        'Set ENCRYPTION_KEYS (openssl rand -base64 32).',
-      ),
-    );
-  if (!config.adminToken)
-    findings.push(
-      warning(
-        'admin token',
-        'the configuration has none: only tokens made as data open the admin API',
-        'Make one with tokens create --scope admin, or set ADMIN_TOKEN.',
-      ),
-    );
-  else if (config.adminToken.startsWith('demo-'))
-    findings.push(
-      warning('admin token', 'it is the one of the demonstration, which everybody knows', 'Set ADMIN_TOKEN.'),
-    );
-  return { config, findings };
-}
 
 /** What cannot be asked is a finding too: the other checks go on. */
 async function unlessUnreachable(work: () => Promise<Finding[]>, otherwise: (error: AppError) => Finding[]) {

@@ -1,4 +1,5 @@
 import { printable } from '@breakwater/core/printable';
+import { count } from '../output/count.ts';
 import { renderTable } from '../output/table.ts';
 import type { Figures } from './figures.ts';
 
@@ -20,7 +21,7 @@ export function renderFigures(figures: Figures): string {
     ['distinct references', String(figures.distinctReferences), ''],
     ['duplicates', String(figures.duplicates), 'must be 0'],
     ['sent to the ERP', String(figures.sent), ''],
-    ['dead letters', String(figures.deadLetters.length), ''],
+    ['dead letters at the ERP', String(figures.deadLetters.length), ''],
     ...endpointRows(figures),
     ['sends repeated', String(figures.retries), 'no 2xx the first time'],
     [
@@ -56,13 +57,13 @@ function endpointRows({ endpoints }: Figures): [string, string, string][] {
     [
       'sent to endpoints',
       String(endpoints.sent),
-      `and ${endpoints.deadLetters} dead letters: endpoints that want these events too`,
+      `and ${count(endpoints.deadLetters, 'dead letter')}: endpoints that want these events too`,
     ],
   ];
 }
 
 function exactly(figures: Figures): string {
   const dead = figures.deadLetters.length;
-  const rest = dead > 0 ? `, ${dead} dead letters name the rest` : '';
+  const rest = dead > 0 ? `, ${count(dead, 'dead letter')} ${dead === 1 ? 'names' : 'name'} the rest` : '';
   return `EXACT: ${figures.acknowledged} deliveries of ${figures.orders} orders, ${figures.postings} postings, ${figures.duplicates} duplicates${rest}.`;
 }

@@ -58,6 +58,7 @@ local function set_status(P, d, to, now)
   if d.status == to then return end
   if not OPEN[to] then redis.call('ZREM', P .. 'open:' .. label(d.destination), d.id)
   elseif not OPEN[d.status] then redis.call('ZADD', P .. 'open:' .. label(d.destination), redis.call('HGET', key(P, d.id), 'createdAt') or now, d.id) end
+  if d.status == 'resolved' then redis.call('SREM', P .. 'settled', d.id) end
   local l = 'status:' .. label(d.destination) .. ':'
   count(P, l .. d.status, -1)
   count(P, l .. to, 1)

@@ -29,16 +29,27 @@ redis.call('ZADD', P .. 'retention', 'NX', now + p.retentionMs, event)
 local received = tonumber(redis.call('HGET', KEYS[1], 'receivedAt')) or now
 -- A record that was made, counted and lost: its status leaves ledger and index, and what was counted once is not counted again. The
 -- indexes still know it. True where there was one.
+local function forget_class(id, destination) -- only the record knew it; of a dead letter the groups do
+  local d = { id = id, operator = operator, destination = destination }
+  for _, group in ipairs(redis.call('ZRANGE', P .. 'dead-groups:' .. operator, 0, -1)) do
+    if string.sub(group, 1, #destination + 1) == destination .. ':' then
+      d.class = string.sub(group, #destination + 2)
+      regroup(P, d, nil)
+      redis.call('ZREM', P .. 'index:' .. operator .. ':why:' .. d.class, id)
+    end
+  end
+end
 local STATUSES = { 'pending', 'failed', 'held', 'sent', 'dead_letter', 'resolved' }
 local function forget_lost(id, destination)
   if not again or not redis.call('ZSCORE', P .. 'index:' .. operator .. ':all', id) then return false end
   for _, status in ipairs(STATUSES) do
     if redis.call('ZREM', P .. 'index:' .. operator .. ':' .. status, id) == 1 then
       count(P, 'status:' .. label(destination) .. ':' .. status, -1)
-      if status == 'dead_letter' then shadow(P, id) end
+      if status == 'dead_letter' then shadow(P, id); forget_class(id, destination) end
       local target = erp_target(destination)
-      if target and status == 'sent' then redis.call('HSET', key(P, id), 'found', 1) end -- its posting is counted
-      if target and status == 'resolved' then count(P, 'resolved:' .. target, -1) end -- owed again
+      local counted = status == 'sent' or (status == 'resolved' and redis.call('SREM', P .. 'settled', id) == 1)
+      if target and counted then redis.call('HSET', key(P, id), 'found', 1) end -- its posting is counted
+      if target and status == 'resolved' and not counted then count(P, 'resolved:' .. target, -1) end -- owed again
     end
   end
   return true

@@ -11,9 +11,12 @@ local function note_document()
   if news then count_posting(P, d, 'already_posted') end
   return news
 end
+-- Should the record be lost, what was counted for it is known from here.
+local function note_counted() if d.created + d.found > 0 then redis.call('SADD', P .. 'settled', d.id) end end
 local function audit() redis.call('XADD', P .. 'audit', 'MAXLEN', '~', 100000, '*', 'action', 'delivery.resolve', 'operator', d.operator, 'actor', ARGV[5], 'delivery', d.id, 'reason', ARGV[4]) end
 if d.status == 'resolved' then
   if note_document() then audit() end
+  note_counted()
   return { 'ok' }
 end
 if d.status ~= 'dead_letter' then return { 'wrong_status', d.status } end
@@ -23,5 +26,6 @@ put(P, d, 'resolvedReason', ARGV[4])
 set_status(P, d, 'resolved', now)
 if erp_target(d.destination) and d.created == 0 and d.found == 0 then count(P, 'resolved:' .. erp_target(d.destination), 1) end
 note_document()
+note_counted()
 audit()
 return { 'ok' }

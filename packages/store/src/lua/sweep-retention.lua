@@ -24,6 +24,7 @@ local function remove(id)
   redis.call('ZREM', P .. 'index:' .. d.operator .. ':all', id)
   set_class(P, d, '')
   if d.status == 'dead_letter' then regroup(P, d, nil) end
+  if d.status == 'resolved' then redis.call('SREM', P .. 'settled', id) end
   local reference = erp_target(d.destination) and redis.call('HGET', key(P, id), 'reference')
   local references = P .. 'references:' .. d.destination
   if reference and redis.call('HGET', references, reference) == id then redis.call('HDEL', references, reference) end

@@ -17,6 +17,7 @@ export interface Picture {
   readonly byGroup: ReadonlyMap<string, readonly string[]>;
   readonly groupSizes: Record_;
   readonly all: readonly string[];
+  readonly settled: readonly string[];
   readonly runs: ReadonlyMap<string, Record_>;
 }
 
@@ -43,6 +44,7 @@ for i, key in ipairs(KEYS) do
   local kind = redis.call('TYPE', key).ok
   if kind == 'hash' then out[i + 1] = cjson.encode(redis.call('HGETALL', key))
   elseif string.find(key, ':dead-groups:', 1, true) then out[i + 1] = cjson.encode(redis.call('ZRANGE', key, 0, -1, 'WITHSCORES'))
+  elseif kind == 'set' then out[i + 1] = cjson.encode(redis.call('SMEMBERS', key))
   elseif kind == 'zset' then out[i + 1] = cjson.encode(redis.call('ZRANGE', key, 0, -1))
   else out[i + 1] = '[]' end
 end
@@ -67,6 +69,7 @@ export async function takePicture(
     keys.byOperator('default'),
     ...ids.map((id) => keys.delivery(id)),
     ...runs.map((run) => keys.replayRun(run)),
+    keys.settled,
   ];
   const texts = (await redis.eval(READ, names.length, ...names)) as string[];
   const list = (text = ''): string[] => JSON.parse(text) as string[];
@@ -101,6 +104,7 @@ export async function takePicture(
     byGroup: new Map(GROUPS.map((group, index) => [group, list(rest[groupsAt + index])])),
     groupSizes: hash(rest[allAt - 1]),
     all: list(rest[allAt]),
+    settled: list(rest[allAt + 1 + ids.length + runs.length]),
     runs: new Map(runs.map((run, index) => [run, hash(rest[allAt + 1 + ids.length + index])])),
     records,
   };
@@ -165,7 +169,15 @@ function checkCounters(world: World, { records, ledger }: Picture): void {
     if ((ledger[field] ?? 0) !== value) fail(`ledger ${field} is ${ledger[field]}, the records say ${value}`);
 }
 
-function checkIndexes({ records, byStatus, byClass, byGroup, groupSizes, all }: Picture): void {
+function checkIndexes({ records, byStatus, byClass, byGroup, groupSizes, all, settled }: Picture): void {
+  const counted = [...records]
+    .filter(
+      ([, { status, created, found }]) =>
+        status === 'resolved' && Number(created ?? 0) + Number(found ?? 0) > 0,
+    )
+    .map(([id]) => id);
+  if (counted.toSorted().join() !== [...settled].toSorted().join())
+    fail('the resolved ones whose posting is counted are others', { settled, counted });
   for (const [group, listed] of byGroup) {
     const real = [...records]
       .filter(

@@ -183,7 +183,10 @@ export class World {
   }
 
   async resolve(): Promise<void> {
-    await this.store.transitions.resolve(this.random.pick(this.ids) ?? '', 'default', 'test', 'tester');
+    const id = this.random.pick(this.ids) ?? '';
+    const posted = this.random.chance(0.5);
+    const refused = await this.store.transitions.resolve(id, 'default', 'test', 'tester', posted);
+    if (refused === undefined && posted && queueOf(id) === 'erp') this.found.add(id);
   }
 
   async sweepAlarms(): Promise<void> {
