@@ -36,6 +36,8 @@ interface Step {
   /** Requests for each delivery in the end, and outcomes of its attempts. */
   readonly requests: number;
   readonly outcomes: readonly string[];
+  /** Some deliveries may be under way by then: each of those has one interrupted attempt more, whose request may have been sent. */
+  readonly somebodyIsUnderWay?: true;
 }
 
 const STEPS: readonly Step[] = [
@@ -45,6 +47,7 @@ const STEPS: readonly Step[] = [
     endpoints: 130,
     requests: 1,
     outcomes: ['sent'],
+    somebodyIsUnderWay: true, // the alarms of the first hundred ring before the rest is recorded
   },
   {
     what: 'the records are made and no job is added',
@@ -116,12 +119,16 @@ const settled = (rig: StepRig): Promise<unknown> =>
     { what: 'all to be sent, with nothing left to do', timeoutMs: DEADLINE_MS, intervalMs: 200 },
   );
 
-async function check(rig: StepRig, { requests, outcomes, endpoints = 1 }: Step): Promise<void> {
+async function check(rig: StepRig, step: Step): Promise<void> {
+  const { requests, outcomes, endpoints = 1, somebodyIsUnderWay = false } = step;
   const deliveries = await rig.deliveries();
   expect(deliveries).toHaveLength(endpoints);
   for (const delivery of deliveries) {
-    expect(delivery.attempts.map(({ outcome }) => outcome)).toEqual(outcomes);
-    expect(rig.requests.filter((request) => request.delivery === delivery.id)).toHaveLength(requests);
+    const seen = delivery.attempts.map(({ outcome }) => outcome);
+    const wasUnderWay = somebodyIsUnderWay && seen.length > outcomes.length;
+    expect(seen).toEqual(wasUnderWay ? ['interrupted', ...outcomes] : outcomes);
+    const sent = rig.requests.filter((request) => request.delivery === delivery.id).length;
+    expect(wasUnderWay ? [requests, requests + 1] : [requests]).toContain(sent);
   }
 }
 
